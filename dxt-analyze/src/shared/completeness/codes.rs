@@ -5,12 +5,17 @@ use crate::findings::codes;
 codes! {
     DAMAGED = "DXT-T001",
         "A part of the trace is damaged, cut or absent.",
-        "Every checksum is verified, every rank and process of the job is looked for, and every length is compared with the file's.",
-        "Run `dxt-analyze check`; name all files of the job, and recover spools with `dxt-analyze recover`. Until then take all numbers as lower bounds.",
+        "Reported if (1) a checksum or length does not match; (2) segments or processes cannot be read; (3) ranks of \
+         the job are absent; (4) segments belong to no known file; (5) a recovered spool was cut, or may hold calls \
+         twice.",
+        "Run `dxt-analyze check`; name all files of the job, and recover spools with `dxt-analyze recover`. Until then \
+         take all numbers as lower bounds.",
         "trace-format/FORMAT.md";
     FOLDED = "DXT-T002",
-        "Operations were folded into counters: their sums are exact, the single operations are gone.",
-        "The tracer counts every operation for which its buffer had no room.",
-        "Raise DXT_BUFFER_MAX, or set DXT_OVERFLOW=spill, if single operations matter.",
+        "Operations were folded into counters: sums are exact, single operations are not kept.",
+        "Reported, as info only, if operations without a segment >= 1: those for which the tracer's buffer had no \
+         room, or that a Darshan log only counts.",
+        "Raise DXT_BUFFER_MAX, or set DXT_OVERFLOW=spill, if single operations matter; with Darshan, raise \
+         DARSHAN_MODMEM.",
         "docs/configuration.md";
 }

@@ -4,200 +4,298 @@ use crate::findings::codes;
 
 codes! {
     STDIO_SHARE = "DXT-C001",
-        "A large share of the bytes goes through C streams.",
-        "Bytes of STDIO reads and writes over all bytes that the program moved: more than stdio_share.",
+        "A large share of the bytes goes through C streams (fread, fwrite, fprintf).",
+        "Reported if bytes of C stream reads and writes > stdio_share x bytes of all reads and writes that the program \
+         calls.",
         "Move large data with read and write, MPI-IO or HDF5, or give streams a larger buffer with setvbuf(3).",
         "Drishti S01";
     CALL_MIX = "DXT-C002",
         "The program makes far more reads than writes, or the reverse.",
-        "Difference of reads and writes over their sum: more than intensive_share.",
-        "Nothing: it tells what to tune first.",
+        "Reported, as info only, if |reads - writes| / (reads + writes), in calls of the program, > intensive_share.",
+        "Change nothing; tune the direction with more calls first.",
         "Drishti P01, P02";
     BYTE_MIX = "DXT-C003",
         "The program reads far more bytes than it writes, or the reverse.",
-        "Difference of bytes read and written over their sum: more than intensive_share.",
-        "Nothing: it tells what to tune first.",
+        "Reported, as info only, if |read - written| / (read + written), in bytes that the program moves, > \
+         intensive_share.",
+        "Change nothing; tune the direction with more bytes first.",
         "Drishti P03, P04";
     SMALL_READS = "DXT-C004",
         "Many reads are small.",
-        "Reads that reach storage (C streams left out) of less than small_request_bytes: more than small_share of all and more than small_min, or a tenth of that where most of the time is in such of 16 KiB and twice slow_small_ns and more.",
-        "Gather them: a buffer, collective MPI-IO, larger HDF5 chunks.",
+        "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and \
+         (2) small reads > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
+         of the read time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) reads of < 16 KiB >= 32, \
+         >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of reads < 256 KiB \
+         minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus 1 ns per byte.",
+        "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
         "Many writes are small.",
-        "As DXT-C004, writes.",
-        "Gather them: a buffer, collective MPI-IO, larger HDF5 chunks.",
+        "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; and \
+         (2) small writes > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
+         of the write time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) writes of < 16 KiB >= \
+         32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of writes < \
+         256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus 1 ns per byte.",
+        "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P06";
     SMALL_SHARED_READS = "DXT-C006",
-        "Many reads of files that several ranks share are small.",
-        "As DXT-C004, of files that at least two processes use.",
-        "Collective MPI-IO gathers them.",
+        "Many reads of files that several processes share are small.",
+        "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
+         Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or > \
+         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
+         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB minus the time of the same bytes in \
+         the run's reads >= 1 MiB.",
+        "Use collective MPI-IO, which merges them.",
         "Drishti P15";
     SMALL_SHARED_WRITES = "DXT-C007",
-        "Many writes to files that several ranks share are small.",
-        "As DXT-C006, writes.",
-        "Collective MPI-IO gathers them.",
+        "Many writes to files that several processes share are small.",
+        "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
+         Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or > \
+         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
+         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB minus the time of the same bytes in \
+         the run's writes >= 1 MiB.",
+        "Use collective MPI-IO, which merges them.",
         "Drishti P16";
     RANDOM_READS = "DXT-C008",
         "Many reads go backwards in the file.",
-        "Reads that begin before the end of the same thread's previous read of the file (neither consecutive nor sequential): more than random_share of those that have a previous one, and more than random_min.",
-        "Sort requests by offset, or let collective MPI-IO do so.",
+        "A random read begins before the end of the same thread's previous read of the file, and not at its first \
+         byte. Reported if (1) random reads > random_share of the reads with a previous one; (2) random reads > \
+         random_min. Saving: 2 x the random share of the read time (at most 1) x (time of reads < 1 MiB minus the time \
+         of the same bytes in the run's reads >= 1 MiB), without files of <= 64 KiB.",
+        "Sort requests by offset, or use collective MPI-IO, which does so.",
         "Drishti P11, P12";
     RANDOM_WRITES = "DXT-C009",
         "Many writes go backwards in the file.",
-        "As DXT-C008, writes.",
-        "Sort requests by offset, or let collective MPI-IO do so.",
+        "A random write begins before the end of the same thread's previous write of the file, and not at its first \
+         byte. Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > \
+         random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < 1 MiB minus the \
+         time of the same bytes in the run's writes >= 1 MiB), without files of <= 64 KiB.",
+        "Sort requests by offset, or use collective MPI-IO, which does so.",
         "Drishti P13, P14";
     SHARED_INDEPENDENT = "DXT-C010",
-        "Ranks access a shared file each for itself.",
-        "A file of at least two ranks with more than collective_min POSIX or independent MPI-IO calls and no collective one.",
-        "Collective calls, or a file per rank or node.",
+        "Processes access a shared file without a single collective call.",
+        "Reported if (1) >= 2 processes read the file, or >= 2 write it; (2) collective MPI-IO reads and writes of it \
+         = 0; (3) POSIX and independent MPI-IO calls on it > collective_min. Saving: time of requests < 256 KiB to \
+         shared files minus the time of the same bytes in the run's requests >= 1 MiB.",
+        "Use collective calls, or a file per rank or node.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     METADATA_TIME = "DXT-C011",
         "A rank spends long in metadata calls.",
-        "Time of one process in opens, closes, seeks, stats, locks and the like: more than metadata_rank_s. Cost: that time.",
-        "Open once and keep open; one rank stats for all; fewer files; what one rank does for all is shared out.",
+        "Reported if the time of one process in opens, closes, seeks, stats, locks, maps and other metadata calls > \
+         metadata_rank_s. Saving: at most that time, summed over these processes.",
+        "Open once and keep open; let one rank stat for all; use fewer files; distribute what one rank does for all.",
         "Drishti P17";
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
-        "Their time over the time of all calls of the program: at least metadata_share, of at least metadata_min calls. Cost: their time. One of three ranks or more that makes 0.8 of it, while the others wait, is named. Below high_run_share of the run time it is no warning where each process makes fewer than 200 and they take less than 5 ms each.",
-        "Open once and keep open; one rank stats for all; fewer files.",
-        "ours";
+        "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) metadata \
+         calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on average. It is \
+         info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per process at < 5 ms \
+         each). It names one of >= 3 ranks that makes >= 80 % of the saving while the others wait. Saving: time beyond \
+         0.3 ms per call; all of it for processes with >= 200 such calls.",
+        "Open once and keep open; let one rank stat for all; use fewer files.",
+        "Metadata calls move no data: their time is overhead";
     ONE_RANK = "DXT-C013",
         "One rank moves nearly all bytes.",
-        "Its share of the bytes of at least two ranks: at least one_rank_share, of at least traffic_min_bytes.",
+        "Reported if (1) one of >= 2 ranks moves >= one_rank_share of all bytes; and (2) all bytes >= \
+         traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= 95 % of the bytes outside collective \
+         MPI-IO while the others wait; or (4) in a Darshan record of >= 3 ranks, the slowest takes >= 2 x the mean \
+         time and moves >= 90 % of the bytes. Saving: its time x (1 - mean bytes / own bytes); for (4), its time minus \
+         the mean time.",
         "Let every rank move its own part.",
-        "ours; Drishti sees it as P18";
+        "One rank uses the network link of one node; Drishti P18";
     BYTE_IMBALANCE = "DXT-C014",
         "Ranks move unequal amounts of bytes.",
-        "Imbalance percentage over ranks, (max - mean) / max * n / (n - 1): more than straggler_imbalance, the busiest at least traffic_min_bytes.",
+        "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of bytes > \
+         straggler_imbalance; (2) max >= traffic_min_bytes; and (3) no rank has DXT-C013; or, in `report`, (4) a rank \
+         reads or writes > 1.3 x the mean bytes, in the run and in a phase after which the others wait. Saving: its \
+         time in these phases x (1 - mean bytes / own bytes).",
         "Give ranks equal parts.",
         "Drishti P18; DeRose, Homer & Johnson, Euro-Par 2007";
     TIME_IMBALANCE = "DXT-C015",
         "Ranks spend unequal times in reads and writes.",
-        "As DXT-C014 over times, the longest at least imbalance_min_ns. In the verdict: one rank that is in calls of a kind outside of MPI-IO for twice the mean of the others, or two ranks and more, \
-         a third at most of those that do as much (calls and bytes within 1.25 times the median, of 8 ranks at least), that are in reads or writes 1.3 times as long as the median of the others and \
-         stand off from all of these by more than nine tenths of them differ, in 0.6 of 3 or more phases each. Saving: what the others take.",
-        "See `outliers --by rank` and `--by node`.",
+        "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of time > \
+         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= 3 ranks \
+         takes >= 2 x the others' mean in one kind of calls outside MPI-IO; or (5) of >= 8 ranks with calls and bytes \
+         within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with a gap \
+         to them >= their max - 10th percentile, and longer than 90 % of them in >= 60 % of >= 3 phases. Saving: time \
+         beyond the mean (4) or median (5) of the others.",
+        "Run `outliers --by rank` and `outliers --by node` to see whether a rank or a node is slow; give ranks equal \
+         work.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
     SHARED_READ_IMBALANCE = "DXT-C016",
         "Ranks read unequal shares of a shared file.",
-        "As DXT-C014 over the ranks that read the file, of at least traffic_min_bytes: more than shared_file_imbalance.",
-        "Equal parts, or collective calls.",
+        "Imbalance = (max - mean) / max x n / (n - 1) over the n ranks that read the file. Reported, as info only, if \
+         (1) n >= 2; (2) bytes read >= traffic_min_bytes; (3) imbalance of bytes read > shared_file_imbalance.",
+        "Give ranks equal parts, or use collective calls.",
         "Drishti P22";
     SHARED_WRITE_IMBALANCE = "DXT-C017",
         "Ranks write unequal shares of a shared file.",
-        "As DXT-C016, bytes written.",
-        "Equal parts, or collective calls.",
+        "Imbalance = (max - mean) / max x n / (n - 1) over the n ranks that write the file. Reported, as info only, if \
+         (1) n >= 2; (2) bytes written >= traffic_min_bytes; (3) imbalance of bytes written > shared_file_imbalance.",
+        "Give ranks equal parts, or use collective calls.",
         "Drishti P21";
     NO_MPIIO = "DXT-C018",
         "An MPI program shares files without MPI-IO.",
-        "At least two MPI ranks, a file that at least two of them use, and no read or write through MPI-IO.",
-        "Collective MPI-IO or parallel HDF5.",
+        "Reported if (1) MPI ranks >= 2; (2) >= 2 of them read, or >= 2 write, one file; (3) MPI-IO reads and writes = \
+         0. Saving: time of requests < 64 KiB to shared files minus the time of the same bytes in the run's requests \
+         >= 1 MiB.",
+        "Use collective MPI-IO or parallel HDF5.",
         "Drishti M01";
     NO_COLLECTIVE_READS = "DXT-C019",
         "Most MPI-IO reads are independent.",
-        "Share of collective ones (ordered and split ones too): less than collective_share of more than collective_min.",
-        "Call the collective forms.",
+        "Ordered, split and nonblocking collective reads count as collective. Reported if (1) collective reads < \
+         collective_share of all MPI-IO reads; (2) MPI-IO reads > collective_min; (3) ranks >= 2. Saving: time of \
+         reads < 256 KiB on shared files minus the time of the same bytes in the run's reads >= 1 MiB.",
+        "Call the collective forms, such as MPI_File_read_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M02, M04";
     NO_COLLECTIVE_WRITES = "DXT-C020",
         "Most MPI-IO writes are independent.",
-        "As DXT-C019, writes.",
-        "Call the collective forms.",
+        "Ordered, split and nonblocking collective writes count as collective. Reported if (1) collective writes < \
+         collective_share of all MPI-IO writes; (2) MPI-IO writes > collective_min; (3) ranks >= 2. Saving: time of \
+         writes < 256 KiB on shared files minus the time of the same bytes in the run's writes >= 1 MiB.",
+        "Call the collective forms, such as MPI_File_write_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M03, M05";
     BLOCKING_ONLY = "DXT-C021",
-        "MPI-IO calls all block although the job has long times without I/O.",
-        "No nonblocking or split call, and no process in a call for at least idle_share of the time from the first call to the last, at least twice.",
-        "Nonblocking calls, waited for after the computation.",
+        "All MPI-IO calls block, although the job has long times without I/O.",
+        "Reported, as info only, if (1) nonblocking and split MPI-IO reads and writes = 0; (2) gaps in which no \
+         process is in a call >= idle_share x time from the first call to the last; (3) gaps >= 2, each >= 1/65,536 of \
+         the trace.",
+        "Use nonblocking calls, and wait for them after the computation.",
         "Drishti M06, M07";
     FEW_AGGREGATORS = "DXT-C022",
         "Collective calls move the bytes through few nodes.",
-        "Nodes of the ranks that move bytes beneath collective calls, over all of at least two nodes: less than aggregator_nodes_share.",
+        "Reported if (1) nodes with ranks >= 2; (2) on a file, nodes whose ranks make POSIX reads or writes inside \
+         collective calls < aggregator_nodes_share x nodes with ranks. Saving: time of these requests, if >= 64 KiB, x \
+         (1 - aggregators / possible ones); possible: one per node, at least 4 if there is 1 now, at most one per rank \
+         and per stripe of a call.",
         "Set the hints cb_nodes and cb_config_list.",
         "Drishti M08, M09, M10";
     MEMORY_UNALIGNED = "DXT-C023",
         "Many reads and writes are unaligned in memory.",
-        "Share that begins off a multiple of 8 bytes, or of DXT_MEM_ALIGN: more than memory_unaligned_share.",
-        "posix_memalign(3).",
+        "Reported, as info only, if reads and writes whose buffer begins off a multiple of 8 bytes (or of \
+         DXT_MEM_ALIGN) > memory_unaligned_share of those with a known address.",
+        "Allocate buffers with posix_memalign(3).",
         "Drishti P07";
     REREAD = "DXT-C024",
         "A process reads bytes again that it has read before.",
-        "Overlap of each read with all earlier ones of the process and file, since it last wrote them: at least traffic_share of all bytes read and traffic_min_bytes. Cost: the reads' time by bytes.",
-        "Keep them in memory.",
-        "Drishti P09 asks for it";
+        "Reread bytes: read before by the same process and not written since, on files that nobody writes or only this \
+         process uses. Reported if (1) reread bytes >= traffic_share x all bytes read; (2) reread bytes >= \
+         traffic_min_bytes. Without single operations, reread bytes = bytes read - extent that is read - bytes \
+         written. Saving: time of these reads x reread bytes / their bytes.",
+        "Keep the bytes in memory, or read in the order of the file.",
+        "Drishti P09, by overlap instead of the highest offset";
     COMMON_READS = "DXT-C025",
         "Several ranks read the same bytes.",
-        "Bytes beyond one reading of each, of at least common_readers_min processes: at least traffic_share of all bytes read and traffic_min_bytes. In the verdict, blocks that half of the processes and at least 8 read: by reads of less than 128 KiB, or by longer ones of just the same bytes, up to 4 MiB. Cost: the file's reading time by bytes.",
+        "Common bytes: read beyond the first reading, on files with a 1 MiB cell that >= common_readers_min processes \
+         read. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
+         traffic_min_bytes; or, in `report`, if half of the processes, and >= 8, read (3) a range of <= 8 x the mean \
+         read, by reads of < 128 KiB; or (4) one range of <= 4 MiB. Saving: time of these reads x (1 - 1 / readers), \
+         plus the time that other requests wait behind them.",
         "Read once and broadcast, or read collectively.",
-        "ours";
+        "One reading and a broadcast move the same bytes once";
     READ_BACK = "DXT-C026",
         "A process reads bytes that it wrote.",
-        "Overlap of reads with the process's earlier writes, at their first reading: at least traffic_share of all bytes read and traffic_min_bytes. Files that several processes write count if no byte of them has two writers. Cost: the reads' time by bytes.",
-        "Keep in memory what is needed again.",
-        "ours";
+        "Read-back bytes: written before by the same process, at their first reading. Reported if (1) read-back bytes \
+         >= traffic_share x all bytes read; (2) >= traffic_min_bytes; (3) the file has one writer, or no byte of it \
+         has two and every call is recorded. Saving: time of these reads x read-back bytes / their bytes.",
+        "Keep in memory what is needed again, or use node-local storage.",
+        "A process could have kept in memory what it wrote";
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
-        "Overlap of each write with all earlier ones of the process and file: at least traffic_share of all bytes written and traffic_min_bytes. Cost: the writes' time by bytes. With DXT-C026 on the same files: one finding of scratch data.",
-        "Write bytes once they are final.",
-        "Drishti P10 asks for it";
+        "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
+         all bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of scratch data, if >= 80 % of \
+         either saving is on files of the other. Saving: time of these writes x overwritten bytes / their bytes.",
+        "Write bytes once, when they are final; keep scratch data in memory or on node-local storage.",
+        "Drishti P10, by overlap";
     UNASKED = "DXT-C028",
-        "MPI-IO reads bytes that nobody asked for.",
-        "Reads beneath MPI-IO's calls less what these asked for; all reads beneath writes (read-modify-write): at least traffic_share of the bytes moved and traffic_min_bytes. Cost: time of those reads.",
-        "Collective calls, or hints that disable data sieving.",
+        "MPI-IO reads bytes that no call asked for.",
+        "Unasked bytes = bytes read inside MPI-IO reads - bytes asked for + all bytes read inside MPI-IO writes \
+         (read-modify-write). Reported if (1) unasked bytes >= traffic_share x bytes moved on the files of MPI-IO; (2) \
+         unasked bytes >= traffic_min_bytes. Saving: time of reads and writes inside MPI-IO x (1 - bytes asked / bytes \
+         moved), each; all of it where none were asked.",
+        "Use collective calls, or hints that disable data sieving (romio_ds_read=disable, romio_ds_write=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     READ_RUNS = "DXT-C029",
-        "Small reads follow each other so that one could replace many.",
-        "Reads below small_request_bytes that begin where the thread's last one of the stream ended, no sync between: calls beyond one per small_request_bytes, at least saved_calls_min, or a tenth of that where most of the time is in such of 16 KiB and twice slow_small_ns and more. Cost: these calls' share of the time.",
-        "Read more at once.",
-        "ours";
+        "Small reads follow each other in the file, so that one could replace many.",
+        "Run: reads of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
+         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
+         saved_calls_min / 10 if as many small reads take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
+         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB, outside HDF5, minus the time of the \
+         same bytes in the run's reads >= 1 MiB, x the saved calls' share.",
+        "Read more at once: one call per MiB or more.",
+        "Each call has a fixed cost, which one large call pays once";
     WRITE_RUNS = "DXT-C030",
-        "Small writes follow each other so that one could replace many.",
-        "As DXT-C029, writes.",
-        "Gather them in a buffer.",
-        "ours";
+        "Small writes follow each other in the file, so that one could replace many.",
+        "Run: writes of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
+         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
+         saved_calls_min / 10 if as many small writes take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
+         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB, outside HDF5, minus the time of the \
+         same bytes in the run's writes >= 1 MiB, x the saved calls' share.",
+        "Collect them in a buffer and write it in one call.",
+        "Each call has a fixed cost, which one large call pays once";
     SLOW_SMALL_WRITES = "DXT-C031",
-        "Small writes take as long as storage does.",
-        "Writes below small_request_bytes that take at least slow_small_ns: at least slow_small_share of the small ones and sync_min, or 10 that take five times as long and half of the time in writes. Cost: their time.",
-        "Look for O_SYNC, O_DSYNC, O_DIRECT, contended locks, a full page cache.",
-        "ours";
+        "Small writes wait for storage instead of the page cache.",
+        "Slow: writes of < small_request_bytes that take >= slow_small_ns. Reported if (1) slow writes >= \
+         slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take \
+         >= 5 x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < 64 KiB minus the time \
+         of the same bytes in the run's writes >= 1 MiB.",
+        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (`stripes`), and a full page cache.",
+        "Copying 1 MiB to the page cache takes about 0.1 ms: what takes far longer waits for storage";
     SYNC_PER_WRITE = "DXT-C032",
         "A file is synced after nearly every write.",
-        "fsync and its kin on a file: at least sync_share per write and sync_min. Cost: time of the syncs.",
-        "Sync once per step.",
-        "ours";
+        "Reported if, on a file, (1) POSIX syncs >= sync_share x writes; and (2) syncs >= sync_min; or, in `report`, \
+         with flushes of C streams, (3) syncs >= 2 and writes <= 4 x syncs; and (4) writes >= 1 or syncs >= 16. \
+         Saving: time of the syncs x (1 - 1 / syncs), per process and file.",
+        "Sync once per step or checkpoint.",
+        "fsync(2) waits until all data written to the file are on storage";
     SEEK_PER_ACCESS = "DXT-C033",
         "Seeks accompany reads and writes.",
-        "POSIX seeks per read or write of the same files: at least seek_share, at least seek_min of them. Cost: time of the seeks.",
-        "pread(2), pwrite(2), MPI_File_read_at.",
-        "ours";
+        "Reported if (1) POSIX seeks >= seek_share x POSIX reads and writes of the same files; and (2) POSIX seeks >= \
+         seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= 100. Saving: time \
+         of the seeks beyond 1 µs each.",
+        "Give the offset with the call: pread(2), pwrite(2), MPI_File_read_at.",
+        "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",
         "A process opens a file again and again.",
-        "Opens of one file by one process: at least opens_per_file; the verdict tells it from 4 on, by what opens and closes of such files cost but for the first of each process.",
-        "Keep it open.",
-        "ours";
+        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= 4, \
+         outside MPI-IO; or (3) >= 4 by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
+         opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
+         outside system calls.",
+        "Keep it open between accesses.",
+        "Each open asks the metadata server, and each close may write the cache back";
     OPEN_PER_ACCESS = "DXT-C035",
-        "There is an open for every read or write or two.",
-        "Reads and writes per open: at most accesses_per_open, with at least metadata_min opens. Cost: time of metadata calls.",
+        "Files are opened for every one or two reads or writes.",
+        "Reported if (1) reads and writes of the program <= accesses_per_open x its opens; (2) opens, without opendir, \
+         >= metadata_min. Saving: time of opens and other metadata calls outside MPI-IO and HDF5 x (1 - 1 / calls), \
+         per process, file and operation.",
         "Pack small files into one, or keep files open.",
-        "ours";
+        "Each open asks the metadata server, for few bytes here";
     FAILED_OPENS = "DXT-C036",
         "Many opens fail.",
-        "Share of all opens: at least failed_opens_share, at least failed_opens_min. Cost: their time.",
-        "Shorten search paths.",
-        "ours";
+        "Reported if (1) failed opens >= failed_opens_share x all opens; (2) failed opens >= failed_opens_min. Saving: \
+         time of opens and other metadata calls beyond 0.3 ms per call.",
+        "Shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), and remember which files are absent.",
+        "A failed open asks the metadata server in vain";
     METADATA_RATE = "DXT-C037",
-        "Metadata calls come in a storm.",
-        "Opens, closes, stats and locks in one second: at least metadata_rate.",
-        "Spread or avoid them.",
-        "ours";
+        "Metadata calls come in a burst that loads the metadata server.",
+        "Reported if opens, closes, stats, locks and other metadata calls (no seeks) that begin in one second >= \
+         metadata_rate. Saving: time of opens and other metadata calls outside MPI-IO and HDF5 x (1 - 1 / calls), per \
+         process, file and operation.",
+        "Spread them over time, or avoid them: open once, let one rank stat for all.",
+        "A metadata server answers some 10,000 calls per second for all jobs together";
     IDLE_GAPS = "DXT-C038",
-        "For long, no process does I/O.",
-        "Times of at least 1/65,536 of the trace with no process in a call, over the time from the first call to the last (at least phases_min_ns): at least idle_share.",
-        "Let I/O go on during computation.",
-        "ours";
+        "No process does I/O for a large part of the run.",
+        "Gap: time of >= 1/65,536 of the trace in which no process is in a call. Reported, as info only, if (1) gaps \
+         >= idle_share x time from the first call to the last; (2) that time >= phases_min_ns.",
+        "Overlap I/O with computation: nonblocking calls, or a thread that writes.",
+        "I/O could overlap with the computation in these gaps";
     SERIALISED = "DXT-C039",
         "Only one process at a time moves bytes.",
-        "Slots of 1/65,536 of the trace in which exactly one process reads or writes, over those in which any does: at least serial_share, together at least phases_min_ns. Or phases in which four ranks or more, of all or of groups with a file each, have one turn each, of which one begins as the other ends (0.8 of them), without pauses (0.8 of the time): then what all wait beyond the longest turn.",
+        "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of \
+         those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the \
+         busy time; or, in `report`, (3) in a phase, >= 4 ranks (all, or those of a file) are in calls for >= 80 % of \
+         the time, their spans add up to <= 1.1 x it, and the next starts at once in >= 80 % of changes. Saving: sum \
+         of the ranks' times minus the longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
-        "ours";
+        "While one process moves bytes, the other ranks and most storage targets idle";
 }

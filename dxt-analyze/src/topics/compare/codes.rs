@@ -4,58 +4,79 @@ use crate::findings::codes;
 
 codes! {
     SLOWER_OPERATION = "DXT-D001",
-        "An operation got slower between two runs.",
-        "Single calls by a rank-sum test, or each rank's mean by a signed-rank test: false discovery rate at most compare_q, and slower by min_slowdown; at least compare_min_sample calls or units_min_sample ranks in both runs. Cost: time beyond the same calls or bytes at the first run's mean.",
-        "Compare layouts, hints and sizes; repeat both runs.",
+        "An operation is slower in the second run.",
+        "Tests: rank-sum over calls, signed-rank over ranks' means. Reported if, in one of them, (1) q <= compare_q \
+         (Benjamini-Hochberg over all tests); (2) median slowdown >= min_slowdown; (3) calls >= compare_min_sample in \
+         each run, or ranks in both >= units_min_sample. It compares durations, or bandwidths if mean sizes differ by \
+         > 5 %. Saving: second run's time - first run's time x ratio of calls (of bytes, for bandwidths).",
+        "Compare layouts, hints and sizes; repeat both runs before you blame the change.",
         "Mann & Whitney, 1947; Wilcoxon, 1945; Benjamini & Hochberg, 1995";
     MORE_CALLS = "DXT-D002",
         "The second run makes more calls of an operation.",
-        "More by growth_share and growth_min_calls; per rank if the number of ranks changed.",
-        "See on which file; `checks` says whether they could be fewer.",
-        "ours";
+        "Reported if (1) calls in the second run > (1 + growth_share) x calls in the first; (2) calls added >= \
+         growth_min_calls. If the numbers of ranks differ, the second run's calls are scaled to the ranks of the \
+         first.",
+        "See which file they are on; run `checks` to see whether they could be fewer.",
+        "More calls take longer at the same speed";
     MORE_BYTES = "DXT-D003",
         "The second run moves more bytes by an operation.",
-        "More by growth_share and traffic_min_bytes; per rank if the number of ranks changed.",
-        "See on which file; `checks` finds bytes that move twice.",
-        "ours";
+        "Reported if (1) bytes in the second run > (1 + growth_share) x bytes in the first; (2) bytes added >= \
+         traffic_min_bytes. If the numbers of ranks differ, the second run's bytes are scaled to the ranks of the \
+         first.",
+        "See which file they are on; run `checks` to find bytes that move twice.",
+        "More bytes take longer at the same speed";
     FILES_DIFFER = "DXT-D004",
         "Files that move bytes are in one run only.",
-        "By path, then below different folders, then with numbers left open.",
-        "Compare with --files that match both.",
-        "ours";
+        "Reported, as info only, if a file that moves bytes has no match by (1) path; (2) path below the common folder \
+         of the unmatched files; (3) that path apart from numbers; (4) data set: all unmatched files of each run, \
+         different in number, with bytes within 10 %.",
+        "If they are the same files under other names, select files that match in both runs with --files.",
+        "Calls on different files cannot be compared one to one";
     LAYOUT_CHANGED = "DXT-D005",
-        "A file has another stripe layout.",
-        "Stripe sizes, counts and extents of files in both runs.",
-        "Lay both out alike.",
-        "ours";
+        "A file has another stripe layout in the second run.",
+        "Reported if stripe size, stripe count, start or pool of a component differs on a file in both runs. Storage \
+         targets and guessed layouts are not compared.",
+        "Give both the same layout with `lfs setstripe` before you compare speeds.",
+        "The stripe layout decides how many storage targets work in parallel";
     HINTS_CHANGED = "DXT-D006",
-        "MPI-IO hints differ.",
-        "Hints asked for and in effect, of files in both runs.",
-        "Set the same hints.",
-        "ours";
+        "MPI-IO hints differ between the runs.",
+        "Reported, as info only, if the value of a hint, as asked for or as in effect, differs on a file in both runs.",
+        "Set the same hints (ROMIO_HINTS, MPI_Info).",
+        "Hints decide how MPI-IO moves the bytes";
     RANKS_CHANGED = "DXT-D007",
-        "The number of ranks differs.",
-        "Ranks in the traces.",
-        "Run both with as many ranks.",
-        "ours";
+        "The number of ranks differs between the runs.",
+        "Reported if the numbers of ranks in the traces differ. Calls and bytes are then compared per rank.",
+        "Run both with the same number of ranks to compare speeds.",
+        "Speed and number of calls depend on the number of ranks";
     RANK_GOT_SLOWER = "DXT-D008",
-        "A rank got slower against the others.",
-        "Modified z-score of the logarithm of the ratio of its times per byte at least modified_z, and slower by min_slowdown, both than before and than the rest; at least units_min_sample ranks.",
-        "See `outliers --by rank` of the second run.",
+        "A rank got slower than the other ranks did.",
+        "ratio = time per byte in the second run / in the first, per rank. Reported if (1) modified z-score of \
+         ln(ratio) over ranks >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
+         ranks that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \
+         summed over these ranks.",
+        "Run `outliers --by rank` on the second run.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
     OTHER_INTERFACE = "DXT-D010",
         "The second run reads or writes through another interface.",
-        "The layer through which the program moves most bytes, of reads or of writes, is another one; calls and bytes of single operations are then not compared one by one. Cost: time of the slowest process in these calls beyond that of the first run.",
+        "Interface: the layer through which the program moves most bytes. Reported if it differs for reads or for \
+         writes; DXT-D001 on reads and writes, DXT-D002 and DXT-D003 are then left out. It is a warning if the \
+         bandwidth < 1 / min_slowdown x the first run's, else info. Saving, of a warning: bytes / bandwidth (by the \
+         slowest process) of the second run minus that of the first.",
         "Compare the lines at the top: time, time inside, bandwidth.",
         "Wright et al., RIOT: A Parallel Input/Output Tracer, UKPEW 2011, Table 5";
     SLOWER_RUNS = "DXT-D011",
-        "The job got slower, by more than its repeats differ.",
-        "Run times of both ways by Welch's test, with a false discovery rate over all numbers of at most compare_q, ranges that have nothing in common, and means that differ by min_slowdown. Only with as many ranks.",
-        "See which numbers differ beyond the scatter, then the two runs in detail.",
+        "The job got slower, by more than its repeats vary.",
+        "Needs >= 2 runs of each side. Reported if (1) q of Welch's test of the run times, over all measures, <= \
+         compare_q; (2) the ranges of run times do not overlap; (3) mean of the second side >= min_slowdown x mean of \
+         the first; (4) ranks are equal in number.",
+        "See which numbers differ by more than the repeats, then compare two runs in detail.",
         "Welch, Biometrika 34, 1947; Benjamini & Hochberg, 1995";
     FILE_GOT_SLOWER = "DXT-D009",
-        "A file got slower against the others.",
-        "As DXT-D008, over files.",
-        "See `outliers --by file` of the second run.",
+        "A file got slower than the other files did.",
+        "ratio = time per byte in the second run / in the first, per file. Reported if (1) modified z-score of \
+         ln(ratio) over files >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
+         files that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \
+         summed over these files.",
+        "Run `outliers --by file` on the second run.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
 }
