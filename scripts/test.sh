@@ -55,8 +55,11 @@ tests() {
         return
     fi
     local of_programs status=0
-    cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 &
+    # With job control on: the shell has other background jobs ignore SIGINT and SIGQUIT, and so would the programs that they test.
+    set -m
+    cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 </dev/null &
     of_programs=$!
+    set +m
     cargo test "${workspace[@]}" --no-fail-fast --lib --bins --test '[!p]*' || status=1
     cargo test "${workspace[@]}" --no-fail-fast --doc || status=1
     wait "$of_programs" || status=1
@@ -134,6 +137,7 @@ step "Licences" scripts/licences.sh - dxt-analyze dxt-run dxt-tracer dxt-python
 # What a merge leaves where two changes meet reads like text.
 no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
 step "No marks of merges" no_merge_marks
+step "Words" scripts/words.sh
 
 heading "Result"
 printf '%s\n' "${times[@]}"

@@ -7,7 +7,11 @@ set -euo pipefail
 cd "$project"
 known=scripts/words.txt
 
-files() { git ls-files -- "$@" | grep -v '^CHANGELOG.md$'; }
+files() {
+    local patterns=()
+    for pattern in "$@"; do patterns+=(-o -name "$pattern"); done
+    find . \( -name target -o -name .git \) -prune -o -type f \( -false "${patterns[@]}" \) ! -path ./CHANGELOG.md ! -path ./scripts/words.sh -print | sort
+}
 
 # First lines of comments that begin so.
 openings() {

@@ -166,7 +166,13 @@ mod tests {
                 EXAMPLES.iter().find(|(name, _)| *name == verb).unwrap_or_else(|| panic!("{verb} has no examples"));
             for (typed, _) in *examples {
                 assert!(typed.starts_with(&verb), "{typed}");
-                let words = std::iter::once("dxt-analyze").chain(typed.split(' ').map(|word| word.trim_matches('\'')));
+                // Text in quotes is one word.
+                let parts = typed.split('\'').enumerate();
+                let words = parts.flat_map(|(part, text)| match part % 2 {
+                    1 => vec![text],
+                    _ => text.split_whitespace().collect(),
+                });
+                let words = std::iter::once("dxt-analyze").chain(words);
                 command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{typed}: {error}"));
             }
         }
