@@ -1,4 +1,4 @@
-//! Flush statistics of a trace file: time and bytes in and out of each flush stage (FORMAT.md §5.4).
+//! Time and bytes in each stage of the flush, in which the tracer encodes, compresses and writes a trace file (FORMAT.md §5.4).
 
 use crate::render::{Cell, Table};
 use serde::Serialize;
@@ -7,47 +7,47 @@ use trace_format::Segment;
 use trace_format::frame::FlushStage;
 use trace_format::read::{Region, RegionRef};
 
-/// Sums over the processes that recorded flush times.
+/// Totals over the processes that recorded how long their flush took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flushed {
-    /// Processes with flush times.
+    /// Number of processes that recorded flush times.
     pub processes: u64,
-    /// Segments in memory, in bytes: 32 each.
+    /// Size of the segments in memory, in bytes: 32 each.
     pub raw_bytes: u64,
-    /// Segments as columns before compression, in bytes.
+    /// Size of the segments encoded as columns, before compression, in bytes.
     pub column_bytes: u64,
-    /// Compressed segments, in bytes.
+    /// Size of the segments after compression, in bytes.
     pub compressed_bytes: u64,
-    /// All bytes written by these processes, including descriptions, heads and checksums.
+    /// All bytes written by these processes, including metadata, block heads and checksums.
     pub written_bytes: u64,
     /// `raw_bytes` / `written_bytes`; `None` without segments.
     pub compression_ratio: Option<f64>,
-    /// Segments encoded and compressed while the program was running, outside of any stage.
+    /// Number of segments that were encoded and compressed while the program was running; this time is in no stage.
     pub packed_segments: u64,
-    /// Stages, in order.
+    /// Stages of the flush, in order.
     pub stages: Vec<StageTime>,
-    /// Sum over all stages.
+    /// Times of all stages together.
     pub whole: Times,
 }
 
-/// Time of a stage.
+/// Time that one stage of the flush took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageTime {
     /// Stage of the flush.
     pub stage: FlushStage,
-    /// Time over processes.
+    /// Time of the stage: sum and maximum over processes.
     #[serde(flatten)]
     pub times: Times,
 }
 
-/// Time over processes.
+/// Sum and maximum over processes of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// Sum over processes, ns.
+    /// Sum of the time over processes, ns.
     pub sum_ns: u64,
-    /// Maximum over processes, ns.
+    /// Time of the slowest process, ns.
     pub longest_ns: u64,
-    /// Rank of the slowest process, if it has one; the lowest in a tie.
+    /// Rank of the slowest process, if it has a rank; if several are equally slow, the lowest.
     pub longest_rank: Option<i32>,
 }
 
@@ -62,7 +62,7 @@ impl Times {
 }
 
 impl Flushed {
-    /// Returns the flush times of one region; `None` if it has no flush frame.
+    /// Returns the flush statistics of one process's region in a trace file; `None` if the region has no flush frame.
     #[must_use]
     pub fn of(place: &RegionRef, region: &Region) -> Option<Self> {
         let times = region.flush?;
@@ -91,7 +91,7 @@ impl Flushed {
         Some(all)
     }
 
-    /// Adds the flush times of another region or file.
+    /// Adds the flush statistics of another region or file.
     pub fn merge(&mut self, other: &Self) {
         let sums = [
             (&mut self.processes, other.processes),
@@ -116,21 +116,21 @@ impl Flushed {
         self.compression_ratio = known.then(|| self.raw_bytes as f64 / self.written_bytes as f64);
     }
 
-    /// Returns the bytes that enter and leave a stage, if it transforms them.
+    /// Returns the number of bytes before and after a stage; (`None`, `None`) if the stage does not transform data.
     const fn bytes(&self, stage: FlushStage) -> (Option<u64>, Option<u64>) {
         match stage {
-            // Counters alone: there are no segments.
+            // Without segments, only counters were written.
             _ if self.raw_bytes == 0 => (None, None),
             FlushStage::Gather => (None, Some(self.raw_bytes)),
             FlushStage::Encode => (Some(self.raw_bytes), Some(self.column_bytes)),
             FlushStage::Compress => (Some(self.column_bytes), Some(self.compressed_bytes)),
             FlushStage::Write => (Some(self.written_bytes), Some(self.written_bytes)),
-            FlushStage::Agree | FlushStage::Open | FlushStage::Mend | FlushStage::Other => (None, None),
+            FlushStage::Agree | FlushStage::Open | FlushStage::Repair | FlushStage::Other => (None, None),
         }
     }
 }
 
-/// Table row: a stage of a job's flush, or all of them.
+/// Table row: one stage of the flush, or the sum of all stages.
 struct Row<'a> {
     job: &'a str,
     flushed: &'a Flushed,
@@ -139,7 +139,7 @@ struct Row<'a> {
     bytes: (Option<u64>, Option<u64>),
 }
 
-/// Maximum rows shown to people: enough for a few jobs.
+/// Maximum rows shown to people, which is enough for a few jobs.
 const SHOWN: usize = 36;
 
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {
@@ -161,7 +161,7 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         })
         .collect();
     let bytes = |bytes: Option<u64>| bytes.map_or(Cell::None, Cell::Bytes);
-    // Empty for a stage that this kind of flush does not have.
+    // Cell is empty if this kind of flush does not have the stage.
     let time = |row: &Row<'_>, ns: u64| if row.times.sum_ns == 0 { Cell::None } else { Cell::Duration(ns) };
     let ratio = |row: &Row<'_>| match row.bytes {
         (Some(from @ 1..), Some(to @ 1..)) if row.stage != FlushStage::Write.name() => {
