@@ -16,14 +16,14 @@ use trace_format::read::{Decoder, Trace};
 use trace_format::write::{self, Encoder, ThreadSegments};
 use trace_format::{Segment, StreamId};
 
-/// Calls per pattern, unless `--segments` is given.
+/// Number of writes per access pattern, unless `--segments` is given.
 const SEGMENTS: usize = 1_000_000;
-/// Repetitions of encoding and decoding, unless `--runs` is given.
+/// Number of timed repetitions of encoding and decoding, unless `--runs` is given.
 const RUNS: usize = 9;
-/// Size at which the file wraps around, in bytes.
+/// File size at which the offsets of the writes wrap around to 0, in bytes.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Offset and length of the n-th write.
+/// Access pattern of the writes. `place` maps the write's number and a random number to the file offset.
 struct Pattern {
     name: &'static str,
     length: usize,
@@ -60,7 +60,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the calls and records them like a tracer.
+/// Makes `count` writes with this pattern and returns one segment per write, timed like the tracer does.
 fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
     let memory = Path::new("/dev/shm");
     let directory = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };

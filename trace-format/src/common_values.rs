@@ -6,19 +6,19 @@
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Number of different values tracked. Up to this number, every count is exact.
+/// Number of distinct values tracked. Up to this number, every count is exact.
 pub const TRACKED: usize = 16;
-/// Number of values shown in reports.
+/// Number of most common values shown in reports.
 pub const REPORTED: usize = 4;
 
-/// Value with bounds on its occurrences: at most `count`, at least `count - over`.
+/// Value with bounds on the number of its occurrences: at most `count`, at least `count - over`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonValue {
-    /// Value that occurred.
+    /// Value that occurred, such as an access size in bytes.
     pub value: i64,
-    /// Upper bound of the occurrences.
+    /// Upper bound of the number of occurrences.
     pub count: u64,
-    /// Upper bound of the error of `count`; 0 if exact.
+    /// Maximum error of `count`; 0 if `count` is exact.
     pub over: u64,
 }
 
@@ -31,9 +31,9 @@ pub struct CommonValues {
     counts: [u64; TRACKED],
     overs: [u64; TRACKED],
     used: usize,
-    /// Index of the latest value, which the next one mostly equals.
+    /// Index of the value counted last; the next value is usually the same one.
     last: usize,
-    /// Index of the latest replaced value, whose neighbor is mostly as rare; `least` is its count.
+    /// Index of the value replaced last, where the search for the next rarest value continues. `least` is the count it had.
     hand: usize,
     least: u64,
 }
@@ -45,13 +45,13 @@ impl Default for CommonValues {
 }
 
 impl CommonValues {
-    /// Creates an empty set of values.
+    /// Creates an empty set of most common values.
     #[must_use]
     pub const fn new() -> Self {
         Self { values: [0; TRACKED], counts: [0; TRACKED], overs: [0; TRACKED], used: 0, last: 0, hand: 0, least: 0 }
     }
 
-    /// Counts one value.
+    /// Counts one occurrence of a value.
     #[inline]
     pub fn add(&mut self, value: i64) {
         if self.last < self.used && self.values[self.last] == value {
@@ -61,7 +61,7 @@ impl CommonValues {
         self.add_other(value);
     }
 
-    /// Counts one value `times` times.
+    /// Counts `times` occurrences of a value.
     #[inline]
     pub fn add_times(&mut self, value: i64, times: u64) {
         if let Some(more) = times.checked_sub(1) {
@@ -90,7 +90,7 @@ impl CommonValues {
         self.last = at;
     }
 
-    /// Returns the index of one of the rarest values, in a few steps if many are equally rare. No count is ever below `least`.
+    /// Returns the index of a value with the lowest count, in a few steps if many values share that count. No count is ever below `least`.
     fn next_rarest(&mut self) -> usize {
         let found = (1..=TRACKED).map(|step| (self.hand + step) % TRACKED).find(|&at| self.counts[at] == self.least);
         let at = found.unwrap_or_else(|| self.rarest());
@@ -108,7 +108,7 @@ impl CommonValues {
         at
     }
 
-    /// Returns the values and their number: most common first, ties in ascending order of values.
+    /// Returns the tracked values and their number: most common first, ties in ascending order of values.
     #[must_use]
     pub fn sorted(&self) -> ([CommonValue; TRACKED], usize) {
         let mut all = [CommonValue::default(); TRACKED];
@@ -119,14 +119,14 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// Returns the values shown in reports. As in Darshan, 0 is not among them: calls that moved nothing, and accesses that begin where the
-    /// last one ended, are counted elsewhere.
+    /// Returns the most common values for reports. As in Darshan, 0 is not among them: calls that moved nothing, and accesses that begin
+    /// where the last one ended, are counted elsewhere.
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
         self.top_of(|value| value != 0)
     }
 
-    /// Returns the [`REPORTED`] most common values that `shown` accepts.
+    /// Returns the [`REPORTED`] most common values for which `shown` is true.
     #[must_use]
     pub fn top_of(&self, shown: impl Fn(i64) -> bool) -> Vec<CommonValue> {
         let (all, used) = self.sorted();
@@ -145,7 +145,7 @@ impl CommonValues {
     }
 
     /// Adds the counts of `other`. While there are at most [`TRACKED`] different values in total, the result is exact and independent of
-    /// the order of merging. Beyond that the bounds hold, and the rare values that remain may depend on the order.
+    /// the order of merging. With more values the bounds hold, but the result may contain other rare values if the order changes.
     pub fn merge(&mut self, other: &Self) {
         let (mine, theirs) = (self.floor(), other.floor());
         let mut all = [CommonValue::default(); 2 * TRACKED];
@@ -174,7 +174,7 @@ impl CommonValues {
         *self = Self::from_entries(&all[..used.min(TRACKED)]);
     }
 
-    /// Returns the maximum number of occurrences of a value that is not in the table.
+    /// Returns the maximum number of times that a value missing from the table can have occurred.
     fn floor(&self) -> u64 {
         if self.used < TRACKED { 0 } else { self.counts[self.rarest()] }
     }

@@ -1,22 +1,22 @@
-//! Counters: sums over segments that are not kept. [`Counters::fold`] is the only definition of every number here: the tracer folds chunks
-//! that it cannot keep, the analyzer folds whole traces, and both get the same record.
+//! Counters: totals over calls that are not stored as segments. [`Counters::fold`] is the only definition of every number here. The tracer
+//! folds calls that it cannot store, the analyzer folds whole traces, and both get the same record.
 
 use serde::{Deserialize, Serialize};
 
 /// Number of bins of the access-size histogram.
 pub const SIZE_BINS: usize = 10;
-/// Exclusive upper bounds of the first nine bins, in bytes; the tenth has none. The bins are Darshan's: 0-100, 100-1K, 1K-10K, 10K-100K,
-/// 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and inclusive upper bounds.
+/// Exclusive upper bounds of the first nine size bins, in bytes; the tenth has none. The bins are Darshan's: 0-100, 100-1K, 1K-10K,
+/// 10K-100K, 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and inclusive upper bounds.
 pub const SIZE_BOUNDS: [u64; SIZE_BINS - 1] =
     [101, 1 << 10 | 1, 10 << 10 | 1, 100 << 10 | 1, 1 << 20 | 1, 4 << 20 | 1, 10 << 20 | 1, 100 << 20 | 1, 1 << 30 | 1];
 
-/// Returns the bin of an access of `length` bytes.
+/// Returns the index of the size bin for an access of `length` bytes.
 #[must_use]
 pub fn size_bin(length: u64) -> usize {
     SIZE_BOUNDS.iter().position(|&bound| length < bound).unwrap_or(SIZE_BINS - 1)
 }
 
-/// Counts accesses of `lengths` in their bins, runs of equal lengths at once.
+/// Adds accesses with these `lengths` to the histogram `sizes`; runs of equal lengths are added at once.
 pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
     for alike in lengths.chunk_by(|a, b| a == b) {
         if let Some(count) = alike.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
@@ -25,30 +25,32 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
     }
 }
 
-/// Sums over the segments of one stream. Times are in the unit of the folded segments: ns since the process's epoch in a trace file.
+/// Totals over the calls of one stream (one operation on one file). Times are in the unit of the added segments: ns since the process's
+/// epoch in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Number of segments folded.
+    /// Number of calls (segments) added.
     pub segments: u64,
     /// Sum of lengths, in bytes.
     pub bytes: u64,
-    /// Sum of durations (end - start).
+    /// Sum of the durations (end - start) of all segments.
     pub duration: u64,
-    /// Longest single duration.
+    /// Longest duration of a segment.
     pub max_duration: u64,
-    /// Earliest start; `u64::MAX` while empty.
+    /// Earliest start; `u64::MAX` if no segment was added.
     pub first_start: u64,
-    /// Latest end.
+    /// Latest end of a segment.
     pub last_end: u64,
-    /// Lowest offset of segments that have one; `i64::MAX` while there is none.
+    /// Lowest file offset of segments that have one; `i64::MAX` if there is none or if the order of segments is unknown.
     pub min_offset: i64,
-    /// Highest byte touched plus one, over segments that have an offset.
+    /// Highest byte offset touched plus one, over segments that have an offset.
     pub max_end_offset: i64,
-    /// Segments that begin exactly where the previous one of the stream ended.
+    /// Number of segments that begin exactly where the stream's previous segment ended.
     pub consecutive: u64,
-    /// Segments at or after the end of the stream's previous one, consecutive ones included; the first is compared with [`FIRST_END`].
+    /// Number of segments that begin at or after the end of the stream's previous segment, including consecutive ones. The first segment is
+    /// compared with [`FIRST_END`].
     pub sequential: u64,
-    /// Segments by length, in the bins of [`SIZE_BOUNDS`].
+    /// Number of segments by length, in the bins of [`SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
@@ -70,22 +72,23 @@ impl Default for Counters {
     }
 }
 
-/// End that the access before the first one is taken to have, in bytes. Darshan's records begin with byte 0 as the last byte touched;
+/// End offset assumed for the access before a stream's first one, in bytes. Darshan's records begin with byte 0 as the last byte touched;
 /// therefore a first access at offset 0 is not sequential, but one that begins after byte 0 is.
 pub const FIRST_END: i64 = 1;
 
-/// End of the stream's previous segment: the state between two folds that consecutive and sequential counts need.
+/// End offset of the stream's previous segment. [`Counters::fold`] compares the next segment with it, to count consecutive and sequential
+/// accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Previous(Option<i64>);
 
 impl Previous {
-    /// Returns a number that fits an atomic; -1 for none.
+    /// Converts the offset to a number that fits an atomic; -1 if there is no previous segment.
     #[must_use]
     pub fn to_raw(self) -> i64 {
         self.0.unwrap_or(-1)
     }
 
-    /// Restores the value from [`Self::to_raw`].
+    /// Restores the offset from the result of [`Self::to_raw`].
     #[must_use]
     pub fn from_raw(raw: i64) -> Self {
         Self((raw >= 0).then_some(raw))
@@ -93,13 +96,13 @@ impl Previous {
 }
 
 impl Counters {
-    /// Adds one segment: `offset` and `length` in bytes, `start` and `end` in one unit.
+    /// Adds one segment. `offset` and `length` are in bytes; `start` and `end` may be in any unit, the same one for all segments.
     pub fn fold(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_unsized(previous, offset, length, start, end);
         self.sizes[size_bin(length)] += 1;
     }
 
-    /// Adds one segment like [`Self::fold`], except to `sizes`: the caller counts it there, in the bin of [`size_bin`].
+    /// Adds one segment like [`Self::fold`], but not to the histogram `sizes`: the caller increments the bin given by [`size_bin`].
     // Without an array, all of it stays in registers.
     #[inline(always)]
     pub fn fold_unsized(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
@@ -113,8 +116,8 @@ impl Counters {
         }
     }
 
-    /// Compares segments with their predecessors, after they were added by [`Self::fold_alone`]; both together equal [`Self::fold`].
-    /// Returns the number of segments that have an offset.
+    /// Counts consecutive and sequential accesses, for segments already added by [`Self::fold_alone`]; both calls together equal
+    /// [`Self::fold`]. Returns the number of segments that have an offset.
     pub fn fold_order(&mut self, previous: &mut Previous, offsets: &[i64], lengths: &[u64]) -> u64 {
         let (mut last, mut known) = (previous.0, 0);
         let (mut consecutive, mut sequential, mut lowest) = (0, 0, self.min_offset);
@@ -132,14 +135,14 @@ impl Counters {
         known
     }
 
-    /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`. A record of such segments
-    /// alone has no `min_offset`, which marks their order as unknown.
+    /// Adds one segment without comparing it with its predecessor, so that it counts in neither `consecutive` nor `sequential`. If all
+    /// segments are added in this way, `min_offset` stays unset, which marks their order as unknown.
     pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_alone_unsized(offset, length, start, end);
         self.sizes[size_bin(length)] += 1;
     }
 
-    /// Adds one segment like [`Self::fold_alone`], except to `sizes`.
+    /// Adds one segment like [`Self::fold_alone`], but not to the histogram `sizes`.
     #[inline(always)]
     pub fn fold_alone_unsized(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         let duration = end.saturating_sub(start);
@@ -154,18 +157,18 @@ impl Counters {
         }
     }
 
-    /// Resets all times, for calls that were not timed.
+    /// Resets all times to their initial values, for calls that were not timed.
     pub fn forget_times(&mut self) {
         (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
     }
 
-    /// Returns the number of segments whose order is known: all if any was compared with its predecessor, else 0.
+    /// Returns the number of segments whose order is known: all of them if any was compared with its predecessor, else 0.
     #[must_use]
     pub const fn ordered(&self) -> u64 {
         if self.min_offset == i64::MAX { 0 } else { self.segments }
     }
 
-    /// Adds the counts of `other`.
+    /// Adds the totals of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -232,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Equals Darshan's count, whose records begin with byte 0 as the last byte touched.
+    /// Checks agreement with Darshan's count, whose records begin with byte 0 as the last byte touched.
     #[test]
     fn a_first_access_is_compared_with_byte_0() {
         let first = |offset| {

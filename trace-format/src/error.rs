@@ -7,15 +7,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// File that does not begin with the magic of a trace.
+    /// File that does not begin with the magic number of a trace file.
     #[error("not a DXT trace: it begins with {found:02x?}, not with {expected:02x?}")]
     NotATrace {
-        /// First bytes, eight at most.
+        /// First bytes of the file, eight at most.
         found: Vec<u8>,
-        /// Magic of a trace.
+        /// Magic number of a trace file.
         expected: [u8; 8],
     },
-    /// Version with a layout unknown to this reader.
+    /// Format version with a layout unknown to this reader.
     #[error(
         "trace format version {found} is newer than this reader's {supported}: use a dxt-analyze at least as new as the tracer that wrote it"
     )]
@@ -28,7 +28,7 @@ pub enum Error {
     /// Structure that extends past the end of the bytes.
     #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
     Truncated {
-        /// Structure being read.
+        /// Name of the structure being read.
         what: &'static str,
         /// Offset of the structure in the file.
         offset: u64,
@@ -40,47 +40,47 @@ pub enum Error {
     /// Checksum mismatch.
     #[error("{what} at offset {offset} is damaged: checksum {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Structure being read.
+        /// Name of the structure being read.
         what: &'static str,
         /// Offset of the structure in the file.
         offset: u64,
-        /// CRC-32 stated in the file.
+        /// CRC-32 stored in the file.
         expected: u32,
-        /// CRC-32 of the bytes.
+        /// CRC-32 computed from the bytes.
         found: u32,
     },
-    /// Length over its limit.
+    /// Length in the file that exceeds its limit.
     #[error(
         "{what} of {value} at offset {offset} is over the limit of {limit}: the file is damaged or was not written by this tracer"
     )]
     Limit {
-        /// Name of the length.
+        /// Description of the length.
         what: &'static str,
         /// Length in the file.
         value: u64,
-        /// Limit of the length.
+        /// Maximum value allowed.
         limit: u64,
         /// Offset of the length in the file.
         offset: u64,
     },
-    /// Invalid structure with a valid checksum.
+    /// Structure with a valid checksum but invalid contents.
     #[error("{what} at offset {offset} makes no sense: {why}")]
     Malformed {
-        /// Structure being read.
+        /// Name of the structure being read.
         what: &'static str,
         /// Offset of the structure in the file.
         offset: u64,
-        /// Reason.
+        /// Reason why the contents are invalid.
         why: String,
     },
-    /// Failure of the source of the bytes.
+    /// Failure to read from the source of the bytes.
     #[error("failed to read {length} bytes at offset {offset}: {source}")]
     Io {
-        /// Offset in the file.
+        /// Offset of the failed read in the file.
         offset: u64,
         /// Number of bytes requested.
         length: u64,
-        /// Error from the source.
+        /// Error returned by the source.
         source: std::io::Error,
     },
 }

@@ -5,10 +5,10 @@
 //!
 //! * [`segment`]: the 32-byte record of one I/O operation, as in the tracer's memory.
 //! * [`op`], [`meta`]: definitions of the ids in segments: operations, files, streams, processes, the job.
-//! * [`counters`], [`profile`], [`spread`], [`common_values`]: statistics of segments that are not on record.
+//! * [`counters`], [`profile`], [`spread`], [`common_values`]: statistics of calls that are not stored as segments.
 //! * [`frame`], [`columns`]: the fixed structures of the file, and the column encoding of a block of segments.
 //! * [`write`] (feature `write`), [`read`] (feature `read`): writer and reader of whole files.
-//! * [`spool`]: the recordings of a process, as a file that outlives it.
+//! * [`spool`]: a process's recordings in a mapped file that remains if the process is killed.
 //! * [`layout`]: the mapping of a file's bytes to storage targets.
 //! * [`error`], [`limits`]: errors, and limits of lengths that come from a file.
 

@@ -1,4 +1,5 @@
-//! Limits of lengths that come from a file: whatever a header claims, nothing is allocated or skipped before its size has passed here.
+//! Limits of lengths that come from a file: whatever length a header states, nothing is allocated or skipped before the length has been
+//! checked here.
 
 use crate::error::{Error, Result};
 
@@ -13,43 +14,43 @@ pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
 /// Maximum zstd window, as a power of two in bytes: the size that RFC 8878 asks every decoder to support.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
 pub(crate) const WINDOW_LOG: u32 = 23;
-/// Maximum memory for all tables of the traces of a run, in bytes as counted by `meta::metered`, which counts each list element about
-/// twice. As much memory again fits within 512 MiB.
+/// Maximum memory for the metadata tables of all traces of a run, in bytes as counted by `meta::metered`, which counts each list element
+/// about twice. Together with the rest of the reader's memory this stays below 512 MiB.
 pub const TABLE_BYTES: u64 = 320 << 20;
-/// Maximum number of problems kept of a file and of each of its regions.
+/// Maximum number of problems recorded for a file as a whole, and for each of its process regions.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]
 pub(crate) const PROBLEMS: usize = 1000;
 /// Maximum number of process regions in one file.
 pub const REGIONS: u32 = 1 << 24;
 
-/// Maximum size of a spool's region, in bytes: the largest segment buffer possible.
+/// Maximum size of one region of a spool (a process's recordings in a mapped file), in bytes: the largest segment buffer possible.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PART_BYTES: u64 = 1 << 40;
-/// Maximum size of a journal, in bytes: the tracer makes none with room for more.
+/// Maximum size of a spool's journal (definitions of ids), in bytes: the tracer never creates a larger one.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
-/// Size up to which regions of a spool are read including their holes, in bytes.
+/// Size up to which parts of a spool are read including their holes, in bytes; in larger parts, holes are skipped.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
-/// Maximum size of a packed block in a spill file, in bytes: the tracer packs chunks of 64 KiB.
+/// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
-/// Maximum size of an arena's chunk, in bytes: the tracer allocates none above 64 KiB.
+/// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes: the tracer allocates none above 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNK_BYTES: usize = 1 << 20;
-/// Maximum number of chunks of an arena that is followed: 16 GiB of the tracer's largest ones.
+/// Maximum number of chunks in a spool that is read while it grows: 16 GiB if all have the tracer's maximum size.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNKS: usize = 1 << 18;
-/// Bytes of a region read at once when a spool is followed and maximum size of a journal record.
+/// Maximum number of bytes read at once from a spool that is read while it grows; also the maximum size of a journal record.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
-/// Bytes of an arena searched for chunks in one look, excluding known chunks.
+/// Maximum number of bytes searched for new chunks per look at a growing spool, excluding known chunks.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_SEARCH_BYTES: usize = 16 << 20;
-/// Maximum number of streams with counters in a spool that is followed.
+/// Maximum number of streams with counters in a spool that is read while it grows.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COUNTED: u64 = 1 << 17;
-/// Maximum size of a job or process block taken from a spool that is followed, in bytes.
+/// Maximum size of a job or process block in a spool that is read while it grows, in bytes.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
 /// Maximum number of files in a spool. This limit and those below are the capacities of the tracer's tables.
@@ -58,7 +59,7 @@ pub(crate) const SPOOL_FILES: usize = 1 << 20;
 /// Maximum number of streams in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
-/// Maximum number of layouts in a spool: each file's at its first open and its last close, and some that were reported again.
+/// Maximum number of stripe layouts in a spool: two per file (read at its first open and at its last close), and some that were read again.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
 /// Maximum number of threads in a spool, including threads of scratch buffers.
@@ -70,14 +71,14 @@ pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
 /// Maximum number of HDF5 data sets in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
-/// Maximum number of shapes kept of a data set; the latest ones are kept.
+/// Maximum number of shapes (extents over time) stored per data set; if there are more, the latest ones are stored.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const DATA_SET_SHAPES: usize = 1 << 16;
 
 /// Fails if `value` exceeds `limit`.
 ///
 /// # Errors
-/// [`Error::Limit`] with both numbers and `offset`, the place of the value in the file.
+/// Returns [`Error::Limit`] with both numbers and `offset`, the position of the value in the file, if `value` exceeds `limit`.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted lengths"))]
 pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {
     if value <= limit { Ok(()) } else { Err(Error::Limit { what, value, limit, offset }) }

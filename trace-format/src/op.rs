@@ -19,7 +19,7 @@ pub enum Layer {
     Hdf5,
     /// Parallel netCDF: `ncmpi_*`.
     Pnetcdf,
-    /// MPI itself: collective calls, which touch no file. The offset of a segment is the number of a communicator.
+    /// MPI itself: collective calls, which touch no file. Their segments hold a communicator id in the field for the file offset.
     Mpi,
     /// DAOS files: `dfs_*`.
     Dfs,
@@ -101,12 +101,12 @@ impl OpClass {
     }
 }
 
-/// Form of a call, where one operation name has several forms.
+/// Variant of a call, where one operation name has several variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpMode {
-    /// Ordinary form; for MPI-IO, an independent blocking call.
+    /// Ordinary variant; for MPI-IO, an independent blocking call.
     #[default]
     Plain,
     /// List of buffers: readv, writev and similar calls.
@@ -117,11 +117,11 @@ pub enum OpMode {
     Shared,
     /// Collective MPI-IO in rank order, with the shared file pointer.
     Ordered,
-    /// Started and completed by different calls.
+    /// Nonblocking: one call starts the operation, another one completes it.
     Nonblocking,
     /// Split collective MPI-IO (begin ... end).
     Split,
-    /// Form unknown to this version.
+    /// Variant unknown to this version.
     Other,
 }
 
@@ -130,7 +130,7 @@ coded!(OpMode {
 } else Other);
 
 impl OpMode {
-    /// Returns the lower-case name; empty for the plain form.
+    /// Returns the lower-case name; empty for the ordinary variant.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,16 +146,16 @@ impl OpMode {
     }
 }
 
-/// Entry of the operation table.
+/// Entry of the operation table: definition of one operation code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpDef {
-    /// Number that streams refer to; unique within a trace.
+    /// Operation code that streams refer to; unique within a trace.
     pub code: u16,
     /// Interface of the operation.
     pub layer: Layer,
-    /// Kind of work.
+    /// Kind of work that the operation does.
     pub class: OpClass,
-    /// Form of the call.
+    /// Variant of the call.
     pub mode: OpMode,
     /// Lower-case name: `read`, `write`, `open`, `close`, `sync`, `seek`, ...
     pub name: String,

@@ -1,43 +1,44 @@
 //! Profiles: access statistics of one file through one layer. [`Profile::fold`] is the only definition of every number here: the tracer
-//! folds accesses that it keeps no segments of, the analyzer folds segments, and both get the same record.
+//! adds accesses that it stores no segments of, the analyzer adds segments, and both get the same record.
 
 use crate::common_values::CommonValues;
 use crate::segment::NO_TIME;
 use serde::{Deserialize, Serialize};
 
-/// Successful read or write.
+/// Successful read or write call.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// True for a write, false for a read.
     pub writes: bool,
-    /// First byte; negative if unknown.
+    /// Offset of the first byte in the file; negative if unknown.
     pub offset: i64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub length: u64,
-    /// Start time.
+    /// Start time of the call.
     pub start: u64,
-    /// End time, in the same unit; [`NO_TIME`] or 0 if the call was not timed.
+    /// End time of the call, in the same unit as `start`; [`NO_TIME`] or 0 if the call was not timed.
     pub end: u64,
-    /// True if the program's buffer is not at a multiple of [`MEMORY_ALIGNMENT`]; `None` if unknown.
+    /// True if the address of the program's buffer is not a multiple of [`MEMORY_ALIGNMENT`]; `None` if unknown.
     pub memory_unaligned: Option<bool>,
 }
 
-/// Alignment of the program's buffers, in bytes.
+/// Alignment in bytes by which the program's buffers are counted as aligned in memory.
 pub const MEMORY_ALIGNMENT: usize = 8;
 
-/// Longest access of several; equal to the default if there was none.
+/// Longest access of several; all fields are 0 if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowest {
-    /// Duration (end - start).
+    /// Duration (end - start) of the access.
     pub duration: u64,
-    /// Start time.
+    /// Start time of the access.
     pub start: u64,
-    /// Bytes moved.
+    /// Bytes transferred by the access.
     pub bytes: u64,
 }
 
 impl Slowest {
-    /// Keeps the longer of two accesses; of equally long ones the earlier, then the larger.
+    /// Replaces this access by `other` if that took longer. If both took equally long, keeps the one that started earlier, then the larger
+    /// one.
     fn offer(&mut self, other: Self) {
         let order = |one: &Self| (one.duration, std::cmp::Reverse(one.start), one.bytes);
         if *self == Self::default() || other != Self::default() && order(&other) > order(self) {
@@ -46,42 +47,42 @@ impl Slowest {
     }
 }
 
-/// Profile of the successful reads and writes of one file through one layer, including those made inside calls of other layers. Times are
-/// in the unit of the folded accesses: nanoseconds since the process's epoch in a trace file.
+/// Access statistics over the successful reads and writes of one file through one layer, including those made inside calls of other layers.
+/// Times are in the unit of the added accesses: nanoseconds since the process's epoch in a trace file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Number of accesses folded.
+    /// Number of accesses (reads and writes) added.
     pub accesses: u64,
-    /// Alignment in the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known. Merging keeps the largest.
+    /// Alignment assumed for the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known. Merging keeps the largest.
     pub alignment: u64,
-    /// Accesses whose offset is not a multiple of the alignment.
+    /// Number of accesses whose file offset is not a multiple of the alignment.
     pub file_unaligned: u64,
-    /// Accesses whose buffer address is known.
+    /// Number of accesses whose buffer address is known.
     pub memory_known: u64,
-    /// Accesses whose buffer is known not to be at a multiple of [`MEMORY_ALIGNMENT`].
+    /// Number of accesses whose buffer address is known not to be a multiple of [`MEMORY_ALIGNMENT`].
     pub memory_unaligned: u64,
-    /// Reads that follow a write, and writes that follow a read.
+    /// Number of reads that follow a write, and of writes that follow a read.
     pub switches: u64,
-    /// Longest read.
+    /// Longest read call.
     pub slowest_read: Slowest,
-    /// Longest write.
+    /// Longest write call.
     pub slowest_write: Slowest,
-    /// Most common lengths, in bytes.
+    /// Most common access sizes, in bytes.
     pub sizes: CommonValues,
-    /// Most common strides, in bytes; see [`Profile::fold`].
+    /// Most common strides between accesses, in bytes; see [`Profile::fold`].
     pub strides: CommonValues,
 }
 
-/// State with which the next access is compared.
+/// State after the latest access to a file, with which the next access is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
     /// True if the last access was a write; `None` if there was none.
     writes: Option<bool>,
-    /// Ends of the last read and of the last write, in bytes.
+    /// End offsets of the last read and of the last write, in bytes.
     ends: [Option<i64>; 2],
 }
 
-/// Accesses by columns, all of the same length.
+/// Accesses in columns: slices of the same length, one per field of [`Access`].
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
     /// Values of [`Access::offset`].
@@ -106,7 +107,7 @@ impl Profile {
     ///
     /// The *stride* of an access is its offset minus the end (offset + length) of the previous access of the same direction (read or write)
     /// to the file through the layer. The stride is 0 if the access continues there, and negative if it goes back. The first read and the
-    /// first write have no stride, nor do accesses without a known offset; the next one is then compared with the last known offset.
+    /// first write have no stride, nor do accesses without a known offset; the next access is then compared with the last known offset.
     #[inline]
     pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
         self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));
@@ -121,8 +122,8 @@ impl Profile {
         self.fold_alone(access, alignment);
     }
 
-    /// Adds consecutive accesses like [`Profile::fold`]: all reads or all writes, with unknown buffer addresses. Slices must be equally
-    /// long.
+    /// Adds consecutive accesses like [`Profile::fold`]. All must be reads or all writes, with unknown buffer addresses. The slices must be
+    /// equally long.
     pub fn fold_all(&mut self, last: &mut Last, writes: bool, all: Accesses<'_>, alignment: u64) {
         let Accesses { offset, length, start, end } = all;
         if offset.is_empty() {
@@ -161,7 +162,7 @@ impl Profile {
         }
     }
 
-    /// Adds one access that is compared with no other: it counts no switch and no stride.
+    /// Adds one access without comparing it with its predecessor: it counts neither as a switch nor with a stride.
     #[inline]
     pub fn fold_alone(&mut self, access: Access, alignment: u64) {
         self.accesses += 1;
@@ -184,8 +185,8 @@ impl Profile {
         }
     }
 
-    /// Adds the counts of `other`. Equal to folding both, except for the switch and the strides between the last access of one and the
-    /// first of the other; for the limits of common values see [`CommonValues::merge`].
+    /// Adds the statistics of `other`. The result equals that of adding all accesses to one profile, except for the switch and the strides
+    /// between the last access of one and the first of the other. For the limits of common values see [`CommonValues::merge`].
     pub fn merge(&mut self, other: &Self) {
         self.accesses = self.accesses.saturating_add(other.accesses);
         self.alignment = self.alignment.max(other.alignment);

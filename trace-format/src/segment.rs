@@ -1,4 +1,4 @@
-//! Segment: one I/O operation in 32 bytes. This is the form in the tracer's memory; on disk, segments are columns.
+//! Segment: one I/O operation in 32 bytes. This is the form in the tracer's memory; on disk, segments are stored as columns.
 //!
 //! ```text
 //!  byte 0        8             16            24            32
@@ -9,36 +9,37 @@
 //!                       │ bits 40..64 stream id
 //! ```
 
-/// Number of bits of [`Segment::word`] that hold the length.
+/// Number of bits for the length in [`Segment::word`].
 pub const LENGTH_BITS: u32 = 40;
 /// Maximum length of one segment, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
 pub const MAX_LENGTH: u64 = (1 << LENGTH_BITS) - 1;
-/// Number of stream ids available to a process.
+/// Maximum number of streams of one process.
 pub const MAX_STREAMS: u32 = 1 << 24;
 /// Value of [`Segment::offset`] for operations without one (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
-/// Start and end of calls that are not timed. Not 0, since an `end` of 0 in the tracer's memory means that there is no segment.
+/// Value of start and end for calls that are not timed. Not 0, since an `end` of 0 in the tracer's memory marks an empty slot.
 pub const NO_TIME: u64 = 1;
 
-/// Mark in [`Segment::end`] in the tracer's memory: the segment belongs to the trace being written. No clock counts that far.
+/// Mark bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock reaches this
+/// value.
 pub const TAKEN: u64 = 1 << 62;
-/// Mark in [`Segment::end`] in the tracer's memory: the segment is in a trace.
+/// Mark bit of [`Segment::end`] in the tracer's memory: the segment has been written to a trace.
 pub const WRITTEN: u64 = 1 << 63;
-/// Mask of both marks of an end, and of both bits of a start.
+/// Mask of both mark bits of [`Segment::end`]; [`Segment::start`] uses the same two bits for [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
 pub const MARKS: u64 = TAKEN | WRITTEN;
 
-/// Bit of [`Segment::start`] in the tracer's memory: the address of the call's buffer is known.
+/// Bit of [`Segment::start`] in the tracer's memory: the memory address of the call's buffer is known.
 pub const MEMORY_KNOWN: u64 = 1 << 62;
-/// Bit of [`Segment::start`] in the tracer's memory: the buffer is not at a multiple of the alignment.
+/// Bit of [`Segment::start`] in the tracer's memory: the buffer's memory address is not a multiple of the alignment.
 pub const MEMORY_UNALIGNED: u64 = 1 << 63;
 
-/// Id of an entry in the process's stream table, which gives file, interface and operation; 24 bits.
+/// Id of an entry in the process's stream table, which gives file, layer and operation; 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
 /// One I/O operation. `start` and `end` are clock ticks in the tracer's memory and nanoseconds since the process's epoch everywhere else.
-/// An `end` of 0 marks a slot that was reserved and never filled; in the tracer's memory `end` may carry [`MARKS`].
+/// An `end` of 0 marks a slot that was reserved and never filled. In the tracer's memory `end` may carry the mark bits [`MARKS`].
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
@@ -63,49 +64,49 @@ const _: () = {
 };
 
 impl Segment {
-    /// Creates a segment of `length` bytes at `offset`; a length over [`MAX_LENGTH`] is reduced to it.
+    /// Creates a segment of `length` bytes at `offset`; lengths above [`MAX_LENGTH`] are reduced to it.
     #[inline]
     #[must_use]
     pub const fn new(stream: StreamId, offset: i64, length: u64, start: u64, end: u64) -> Self {
         Self { offset, word: pack(stream, length), start, end }
     }
 
-    /// Returns the length in bytes.
+    /// Returns the length of the transfer in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.word & MAX_LENGTH
     }
 
-    /// Returns the end of the call, without marks.
+    /// Returns the end of the call, without mark bits.
     #[inline]
     #[must_use]
     pub const fn ended(&self) -> u64 {
         self.end & !MARKS
     }
 
-    /// Returns the start of the call, without the bits about its buffer.
+    /// Returns the start of the call, without the two bits that describe the call's buffer.
     #[inline]
     #[must_use]
     pub const fn started(&self) -> u64 {
         self.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
     }
 
-    /// True if the call's buffer is not at a multiple of the alignment; `None` if unknown. Only meaningful in the tracer's memory.
+    /// True if the buffer's memory address is not a multiple of the alignment; `None` if unknown. Only meaningful in the tracer's memory.
     #[inline]
     #[must_use]
     pub const fn memory_unaligned(&self) -> Option<bool> {
         if self.start & MEMORY_KNOWN == 0 { None } else { Some(self.start & MEMORY_UNALIGNED != 0) }
     }
 
-    /// Returns the segment without marks.
+    /// Returns the segment without the mark bits of its end.
     #[inline]
     #[must_use]
     pub const fn unmarked(&self) -> Self {
         Self { end: self.ended(), ..*self }
     }
 
-    /// Returns the stream of the segment.
+    /// Returns the id of the segment's stream.
     #[inline]
     #[must_use]
     pub const fn stream(&self) -> StreamId {
@@ -113,7 +114,7 @@ impl Segment {
     }
 }
 
-/// Packs a stream id and a length into [`Segment::word`].
+/// Packs a stream id and a length in bytes into [`Segment::word`].
 #[inline]
 #[must_use]
 pub const fn pack(stream: StreamId, length: u64) -> u64 {

@@ -1,14 +1,14 @@
-//! Spreads: differences between the ranks that share a file. One rank's numbers are a spread of one rank; merging spreads, in any order,
-//! gives the spread of all: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+//! Spreads: statistics over the ranks that share a file. One rank's numbers form a spread of one rank, and merging spreads in any order
+//! gives the spread of all ranks: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
 
 use serde::{Deserialize, Serialize};
 
-/// Time and bytes of one rank.
+/// I/O time and bytes of one rank in a shared file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
-    /// Rank.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Time in the rank's calls, in ns.
+    /// Time that the rank spent in calls on the file, in ns.
     pub time_ns: u64,
     /// Bytes read and written by the rank.
     pub bytes: u64,
@@ -17,14 +17,14 @@ pub struct RankShare {
 /// Mean and variance of a quantity over the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// Mean.
+    /// Mean over the ranks.
     pub mean: f64,
-    /// Sum of the squared differences from the mean; divided by the number of ranks, the variance.
+    /// Sum of the squared differences from the mean. Divided by the number of ranks, it is the variance.
     pub squares: f64,
 }
 
 impl Moments {
-    /// Returns the moments of one value.
+    /// Returns mean and variance of a single value.
     #[must_use]
     pub const fn of(value: f64) -> Self {
         Self { mean: value, squares: 0.0 }
@@ -37,23 +37,23 @@ impl Moments {
     }
 }
 
-/// Differences between ranks in a file through one layer. Time is that of all calls on the file, including calls that move no bytes.
+/// Statistics over the ranks that used a file through one layer. Time is that of all calls on the file, including calls that move no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Number of ranks that used the file through the layer.
     pub ranks: u32,
-    /// Rank with the least time; the lowest of several.
+    /// Rank with the least time; on ties, the lowest rank.
     pub fastest: RankShare,
-    /// Rank with the most time; the lowest of several.
+    /// Rank with the most time; on ties, the lowest rank.
     pub slowest: RankShare,
-    /// Time of these ranks, in ns.
+    /// Mean and variance over the ranks of the time in calls, in ns.
     pub time_ns: Moments,
-    /// Bytes of these ranks.
+    /// Mean and variance over the ranks of the bytes read and written.
     pub bytes: Moments,
 }
 
 impl Spread {
-    /// Returns the spread of one rank.
+    /// Returns the statistics of a single rank.
     #[must_use]
     pub fn of(share: RankShare) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Spread {
         }
     }
 
-    /// Adds other ranks.
+    /// Adds the ranks of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.ranks == 0 {
             return;

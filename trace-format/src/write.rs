@@ -1,7 +1,7 @@
 //! Writer: turns segments and metadata into bytes.
 //!
-//! A file consists of the header, the job frame, one region per process, the index and the trailer. The caller (one process, or all ranks
-//! of a job at their own offsets) puts the pieces made here one after another.
+//! A file consists of the header, the job frame, one region per process, the index and the trailer. The functions here encode these parts;
+//! the caller (one process, or all ranks of a job at their own offsets) writes them one after another.
 
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
@@ -15,11 +15,12 @@ use crate::segment::Segment;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_bound, get_error_name};
 
-/// zstd level of every payload: the fastest regular level, since the column encoding has done most of the work.
+/// Compression level of zstd for every payload: the fastest regular level, since the column encoding has done most of the work.
 const ZSTD_LEVEL: i32 = 1;
-/// Minimum segments for which each plane is a zstd block of its own: planes differ in statistics, and a zstd block has one entropy table.
+/// Minimum number of segments for which each byte plane becomes a zstd block of its own. Planes differ in statistics, and a zstd block has
+/// one entropy table.
 const PLANE_BLOCK_SEGMENTS: usize = 2048;
-/// Target segments per block of [`Encoder::region`]: a compromise between the unit that readers can skip and compression.
+/// Target number of segments per block of [`Encoder::region`]. Larger blocks compress better; smaller ones let readers skip more precisely.
 pub const TARGET_BLOCK_SEGMENTS: usize = 32 * 1024;
 
 /// Encoder of frames; reuses its working memory.
@@ -31,21 +32,21 @@ pub struct Encoder {
     compress_ticks: u64,
 }
 
-/// Segments of one thread, in order, in one or more pieces.
+/// Segments of one thread in order, in one or more pieces of its buffer.
 #[derive(Debug)]
 pub struct ThreadSegments<'a> {
-    /// Index in the process's thread table.
+    /// Index of the thread in the process's thread table.
     pub thread: u32,
-    /// Pieces of the thread's buffer, oldest first.
+    /// Pieces of the thread's segment buffer, oldest first.
     pub pieces: Vec<Piece<'a>>,
 }
 
-/// Piece of a thread's buffer.
+/// Piece of a thread's segment buffer: raw or already compressed.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// Slots as recorded.
+    /// Segments as recorded, including empty slots.
     Slots(&'a [Segment]),
-    /// Segment frame made earlier by [`Encoder::block`], and the nanoseconds per tick it was made with, in the unit of [`TickScale::mult`].
+    /// Segment frame encoded earlier by [`Encoder::block`], and the nanoseconds per tick used for it, in the unit of [`TickScale::mult`].
     Frame(&'a [u8], u64),
 }
 
@@ -55,27 +56,28 @@ impl<'a> From<&'a [Segment]> for Piece<'a> {
     }
 }
 
-/// Encoded process region.
+/// Encoded process region: all data of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Frames of the region.
     pub bytes: Vec<u8>,
-    /// Index entry; the caller fills in the offset.
+    /// Index entry of the region; the caller fills in the offset.
     pub entry: IndexEntry,
 }
 
 impl Region {
-    /// Appends a flush frame: the times that the process took to write the region, as far as known. [`FlushTimes::frame`] may overwrite it
+    /// Appends a flush frame: the times that the process took to write the region, if known so far. [`FlushTimes::frame`] may overwrite it
     /// later, in the last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
     pub fn add_flush(&mut self, times: &FlushTimes) {
         self.bytes.extend_from_slice(&times.frame(0));
         self.entry.length = self.bytes.len() as u64;
     }
 
-    /// Sets the region number of all frames. A rank learns the numbers of its regions only after all ranks have encoded theirs.
+    /// Sets the region number in all frames of the region. A rank learns the numbers of its regions only after all ranks have encoded
+    /// theirs.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if the region's bytes are not frames.
+    /// Returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if the region's bytes are not frames.
     pub fn renumber(&mut self, number: u32) -> Result<()> {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -92,14 +94,14 @@ impl Encoder {
     /// Creates an encoder.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot allocate its memory.
+    /// Returns [`Error::Io`] if zstd cannot allocate its memory.
     pub fn new() -> Result<Self> {
         let mut zstd = CCtx::try_create().ok_or_else(|| memory("no context"))?;
         zstd.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(refused)?;
         Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new(), clock: || 0, compress_ticks: 0 })
     }
 
-    /// Sets the clock for [`Self::compress_ticks`].
+    /// Sets the clock that measures the time spent in zstd, for [`Self::compress_ticks`].
     #[must_use]
     pub fn timed_by(self, clock: fn() -> u64) -> Self {
         Self { clock, ..self }
@@ -114,12 +116,12 @@ impl Encoder {
     /// Appends the job frame to `out`.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot allocate its memory, [`Error::Limit`] for a block over [`limits::METADATA_BYTES`].
+    /// Returns [`Error::Io`] if zstd cannot allocate its memory, and [`Error::Limit`] if the job block exceeds [`limits::METADATA_BYTES`].
     pub fn job(&mut self, job: &Job, out: &mut Vec<u8>) -> Result<()> {
         self.metadata(kind::JOB, 0, &job.encode(), out)
     }
 
-    /// Encodes the region of one process: its process frame, then its segments thread by thread. Sets the counts in `process.info` that
+    /// Encodes the region of one process: its process frame, then its segments, thread by thread. Sets the counts in `process.info` that
     /// follow from the segments. `number` is the region's index in the job.
     ///
     /// # Errors
@@ -171,7 +173,8 @@ impl Encoder {
         })
     }
 
-    /// Appends the blocks of a thread's next piece and counts them; segments that do not fill a block stay in `gathered`.
+    /// Appends the next piece of a thread's segments as blocks and counts them in `info`. Segments that do not fill a block stay in
+    /// `gathered`.
     #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
     pub(crate) fn piece(
         &mut self,
@@ -193,7 +196,7 @@ impl Encoder {
         }
     }
 
-    /// Appends the gathered segments of a thread as a block and counts it.
+    /// Appends a thread's segments in `gathered` as one block and counts it in `info`.
     pub(crate) fn gathered(
         &mut self,
         region: u32,
@@ -208,7 +211,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`]; segments that do not fill a block stay in `gathered`.
+    /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`] segments; segments that do not fill a block stay in `gathered`.
     #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
     fn slots(
         &mut self,
@@ -253,10 +256,11 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends one segment frame to `out` and returns its head; `None` if no slot is filled. Takes up to [`limits::BLOCK_SEGMENTS`] slots.
+    /// Appends one segment frame to `out` and returns its block head; `None` if all slots are empty. At most [`limits::BLOCK_SEGMENTS`]
+    /// slots are encoded.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot allocate its memory.
+    /// Returns [`Error::Io`] if zstd cannot allocate its memory.
     pub fn block(
         &mut self,
         region: u32,
@@ -312,8 +316,8 @@ impl Encoder {
         self.frame(kind, region, &[], raw, (raw.len(), raw.len()), out)
     }
 
-    /// Appends frame header, `head` and `raw`, compressed if smaller. zstd ends a block after `first` bytes of `raw`, then every `then`
-    /// bytes.
+    /// Appends a frame: its header, `head`, and `raw`, compressed if that is smaller. zstd ends a block after `first` bytes of `raw`, then
+    /// every `then` bytes.
     fn frame(
         &mut self,
         kind: u8,
@@ -373,13 +377,14 @@ impl Encoder {
     }
 }
 
-/// Adds a block to the counts of the process.
+/// Adds a block to the counts of segments and blocks of the process.
 fn count(info: &mut ProcessInfo, head: &BlockHead) {
     info.segments += u64::from(head.segments);
     info.blocks += 1;
 }
 
-/// Appends an earlier frame to region `number`, its times corrected from `old` to `new` nanoseconds per tick; returns its head.
+/// Appends a segment frame encoded earlier to region `number`, with its times corrected from `old` to `new` nanoseconds per tick; returns
+/// its block head.
 pub(crate) fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
     let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
@@ -411,7 +416,7 @@ pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Sets the number of regions in a [`preamble`] made before the number was known.
+/// Sets the number of regions in a [`preamble`] that was encoded before the number was known.
 ///
 /// # Errors
 /// See [`FileHeader::decode`].
@@ -427,7 +432,7 @@ pub fn trailer(index_offset: u64, regions: u32) -> [u8; crate::frame::TRAILER_BY
     Trailer { index_offset, regions }.encode()
 }
 
-/// Assembles a whole file from its parts.
+/// Assembles a whole trace file from its parts.
 ///
 /// # Errors
 /// See [`Encoder::job`].

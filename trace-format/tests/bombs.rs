@@ -1,4 +1,5 @@
-//! Tests that memory is bounded whatever a trace holds or claims: the allocator enforces it. Files of kilobytes unpack to gigabytes.
+//! Tests that the reader's memory is bounded, whatever lengths a trace claims: the allocator enforces the limit. Files of kilobytes
+//! decompress to gigabytes.
 
 use cap::Cap;
 use std::alloc::System;
@@ -9,7 +10,7 @@ use trace_format::{Error, limits};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Lock for tests that share the allocator.
+/// Lock for tests that share the allocator, so that they run one after another.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Memory limit of a whole reader, in bytes: its tables, a list while it grows, and its small buffers.
@@ -22,7 +23,7 @@ fn bounded<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Builds a frame whose payload is one section: `tag`, then a list of `count` elements of `zeros` zero bytes in total.
+/// Builds a frame whose payload is one section: `tag`, then a list of `count` elements that are `zeros` zero bytes in total.
 fn frame(kind: u8, region: u32, tag: u16, count: u32, zeros: usize) -> Vec<u8> {
     let mut raw = tag.to_le_bytes().to_vec();
     raw.extend_from_slice(&(zeros as u32 + 5).to_le_bytes());
@@ -47,7 +48,7 @@ fn trace(frames: &[Vec<u8>]) -> Vec<u8> {
     header.iter().copied().chain(frames.iter().flatten().copied()).collect()
 }
 
-/// Reads and keeps all tables, like an analyzer; returns the messages of exceeded limits.
+/// Reads all tables and holds them in memory, like an analyzer; returns the messages of exceeded limits.
 fn read(files: &[Vec<u8>]) -> Vec<String> {
     let room = Arc::new(Room::default());
     let (mut traces, mut regions, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -62,7 +63,7 @@ fn read(files: &[Vec<u8>]) -> Vec<String> {
     said
 }
 
-/// Tags of the sections of a process, with the minimum bytes of an element.
+/// Tags of the sections of a process block that are lists, each with the minimum size of an element in bytes.
 const LISTS: [(u16, usize); 12] =
     [(2, 2), (3, 6), (4, 5), (5, 4), (6, 21), (7, 2), (8, 3), (10, 4), (11, 4), (12, 4), (13, 5), (99, 1)];
 

@@ -12,7 +12,7 @@ use trace_format::frame::{FRAME_HEADER_BYTES, FrameHeader, TRAILER_BYTES, Traile
 use trace_format::read::Trace;
 use trace_format::{Error, limits};
 
-/// Counts the memory allocated by Rust code; zstd's own memory is bounded by the window in `limits`.
+/// Allocator that counts the memory allocated by Rust code; zstd's own memory is bounded by the window in `limits`.
 #[global_allocator]
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
@@ -76,7 +76,7 @@ fn every_cut_leaves_what_lies_before_it() {
     check_memory();
 }
 
-/// Checks that a file with one damaged place loses at most one frame, and that the loss is reported.
+/// Checks that a file with one damaged byte range loses at most one frame, and that the loss is reported.
 fn check_damaged(bytes: &[u8], whole: &Seen, what: &str) {
     let seen = match read(bytes) {
         Ok(seen) => seen,

@@ -16,7 +16,7 @@ fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
 }
 
-/// Returns the contents of a trace as JSON: metadata under their Rust names, segments as [stream, offset, length, start, end].
+/// Returns the contents of a trace as JSON: metadata under the names of the Rust fields, segments as [stream, offset, length, start, end].
 fn contents(bytes: &[u8]) -> Value {
     let seen = read(bytes).unwrap();
     assert_eq!((seen.problems, seen.complete), (0, true));
@@ -30,7 +30,8 @@ fn contents(bytes: &[u8]) -> Value {
     json!({"job": seen.job, "regions": regions.collect::<Vec<_>>()})
 }
 
-/// Asserts that `found` is what was `expected` when the file was made. Fields added to the format since must be there and empty.
+/// Asserts that `found` equals `expected`, the contents when the file was created. Fields added to the format since then must be present
+/// and empty.
 fn assert_as_ever(found: &Value, expected: &Value, place: &str) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
@@ -70,7 +71,8 @@ fn this_writer_still_writes_what_version_1_holds() {
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }
 
-/// Rewrites the pair. Only allowed while version 1 is not released; afterwards, changes that need this need a new version.
+/// Rewrites the golden trace and its JSON. Only allowed while version 1 is not released; afterwards, changes that need this need a new
+/// version.
 #[test]
 #[ignore = "rewrites testdata/golden: cargo test -p trace-format --test golden -- --ignored"]
 fn rewrite_version_1() {

@@ -11,7 +11,7 @@ use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::write::Encoder;
 
-/// Builds a frame whose payload is stored as is.
+/// Builds a frame whose payload is stored without compression.
 fn stored(kind: u8, region: u32, raw: &[u8]) -> Vec<u8> {
     let (length, payload_crc) = (raw.len() as u32, crc(raw));
     let header = FrameHeader { kind, codec: codec::STORED, region, stored: length, raw: length, payload_crc };

@@ -14,7 +14,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// Builds a spool with one chunk of two segments.
+/// Builds a spool with one chunk that has two segments with these ends.
 fn spool(sequence: u32, ends: [u64; 2]) -> Vec<u8> {
     built::spool(&[(sequence, ends.to_vec())])
 }
@@ -31,7 +31,7 @@ fn packed(sequence: u32, ends: &[u64]) -> Vec<u8> {
     out
 }
 
-/// Returns the ends of all segments, block by block, that are recovered from a spool and its spill file.
+/// Returns the ends of all segments recovered from a spool and its spill file, one list per block.
 fn recovered(spool: &[u8], spill: &[u8]) -> Vec<Vec<u64>> {
     let spill = spill.to_vec();
     let mut found = Spool::read(&spool).unwrap().recover(&spill, None, false).unwrap();

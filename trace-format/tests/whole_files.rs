@@ -1,4 +1,4 @@
-//! Round trips of whole files: any job, any processes and any segments come back as written.
+//! Round trips of whole files: job, processes and segments are read back as they were written.
 
 mod common;
 
@@ -85,7 +85,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Generates hints, datatypes, views and data sets.
+    /// Generates arbitrary hints, datatypes, views and data sets.
     fn any_details()(
         hints in few((any::<u32>(), any::<bool>(), bytes(), bytes())),
         datatypes in few((any::<u32>(), 0..4_u32, 0..Combiner::COUNT as u32, any::<u64>())),
@@ -210,7 +210,7 @@ fn a_thread_of_many_blocks_keeps_its_order() {
     assert!(back == ranks[0].threads[0]);
 }
 
-/// Ranks encode their regions before they know the numbers of the regions.
+/// Checks renumbering of regions: ranks encode their regions before they know the numbers of the regions.
 #[test]
 fn a_region_with_another_number_is_the_one_that_was_encoded_with_it() {
     use trace_format::columns::TickScale;

@@ -57,7 +57,7 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(dxt_parser(&mut Log::from_bytes(bytes)?, &mut std::io::sink(), DxtLayout::Release3_5)?)
 }
 
-/// Decompresses both DXT regions with flate2's own reader; returns 0 for logs that are not compressed with zlib.
+/// Decompresses both DXT regions with flate2's own reader and returns the number of bytes; 0 for logs that are not compressed with zlib.
 fn inflate(bytes: &[u8]) -> Result<u64, Box<dyn std::error::Error>> {
     let log = Log::new(Cursor::new(bytes))?;
     let mut total = 0;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Byte order of the machine that wrote a log, which all its numbers have.
+/// Byte order of the machine that wrote a log; all numbers in the log have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -13,7 +13,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// Decodes the first 8 bytes. Too few bytes yield 0, which callers rule out by asking for enough.
+    /// Decodes the first 8 bytes as a number. Fewer bytes yield 0, which callers prevent by requesting enough bytes.
     #[inline]
     pub(crate) fn u64(self, bytes: &[u8]) -> u64 {
         let field = field(bytes);
@@ -52,7 +52,7 @@ pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// C string from a log, without its NUL: mostly UTF-8, but not necessarily.
+/// Text from a log, where it is a C string; here without the NUL. Mostly, but not necessarily, UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<[u8]>);
 
@@ -63,7 +63,7 @@ impl Text {
         &self.0
     }
 
-    /// Returns the text as a string, with replacement characters for invalid UTF-8.
+    /// Returns the text as a string, in which replacement characters stand for invalid UTF-8.
     #[must_use]
     pub fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)

@@ -9,62 +9,62 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Magic missing at offset 8, in either byte order.
+    /// File without a log's magic number at offset 8, in either byte order.
     #[error(
         "not a Darshan log: the 8 bytes at offset 8 are {found:02x?}, not the number {expected:#x} in either byte order"
     )]
     NotALog {
-        /// Bytes at offset 8; fewer than 8 if the file is shorter.
+        /// Bytes found at offset 8; fewer than 8 if the file is shorter.
         found: Vec<u8>,
-        /// Magic of a log.
+        /// Magic number of a log.
         expected: u64,
     },
-    /// Log of Darshan 2.x, which is one compressed stream of other structures.
+    /// Log of Darshan 2.x: one compressed stream of structures that this reader does not know.
     #[error(
         "the file is one {compression} stream, as Darshan 2.x wrote its logs; this reader knows 3.00 to 3.41: read it with the darshan-util 2.3 it was written for"
     )]
     Darshan2 {
-        /// `gzip` or `bzip2`.
+        /// Compression of the file: `gzip` or `bzip2`.
         compression: &'static str,
     },
-    /// Log of a supported format inside a compressed stream that Darshan does not make.
+    /// Log of a supported format that was compressed as a whole, which Darshan does not do.
     #[error("the file is a Darshan log inside one {compression} stream: decompress it first")]
     Packed {
-        /// `gzip` or `bzip2`.
+        /// Compression of the file: `gzip` or `bzip2`.
         compression: &'static str,
     },
-    /// Log format version with an unknown layout.
+    /// Version of the log format with a layout unknown to this reader.
     #[error(
         "log format version {found:?} is not one of {supported}: read it with the darshan-util of the release that wrote it"
     )]
     Version {
         /// Version in the file.
         found: String,
-        /// Supported versions.
+        /// Versions supported by this reader.
         supported: &'static str,
     },
-    /// Unknown compression.
+    /// Compression type unknown to this reader.
     #[error("compression type {found} is not 0 (zlib), 1 (bzip2) or 2 (none): the header is damaged")]
     Compression {
         /// Compression type in the file.
         found: u8,
     },
-    /// Module version newer than this reader supports.
+    /// Version of a module's records that is newer than this reader supports.
     #[error("module {module} has version {found}, this reader knows 1 to {supported}: use a newer reader")]
     ModuleVersion {
-        /// Module.
+        /// Module with the unsupported version.
         module: Module,
         /// Version in the file.
         found: u32,
-        /// Newest supported version.
+        /// Newest version supported by this reader.
         supported: u32,
     },
-    /// Region that neither the official sizes of a module's records nor larger ones fit.
+    /// Region of a module whose records have neither the official sizes nor larger ones that fit.
     #[error(
         "unknown record layout: the {length} bytes of {module} are no records of the official size, nor of one with more bytes; a modified Darshan wrote them, and nothing is read of them"
     )]
     UnknownLayout {
-        /// Module.
+        /// Module with the unknown record layout.
         module: Module,
         /// Size of the module's region in the file, in bytes.
         length: u64,
@@ -72,9 +72,9 @@ pub enum Error {
     /// Structure that extends past the end of the bytes.
     #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
     Truncated {
-        /// Structure being read.
+        /// Name of the structure being read.
         what: &'static str,
-        /// Offset in the file of the structure, or of the compressed bytes that it is made from.
+        /// File offset of the structure, or of the compressed bytes that contain it.
         offset: u64,
         /// Size of the structure, in bytes.
         needed: u64,
@@ -84,52 +84,52 @@ pub enum Error {
     /// Damaged compressed stream.
     #[error("the {compression} stream of {what} is damaged near offset {offset}: {why}")]
     Stream {
-        /// Region being read.
+        /// Name of the region being read.
         what: &'static str,
         /// Approximate offset in the file.
         offset: u64,
-        /// `zlib` or `bzip2`.
+        /// Compression of the stream: `zlib` or `bzip2`.
         compression: &'static str,
         /// Message of the decompressor.
         why: String,
     },
-    /// Length over its limit.
+    /// Length in the file that exceeds its limit.
     #[error("{what} of {value} near offset {offset} is over the limit of {limit}: the file is damaged")]
     Limit {
-        /// Name of the length.
+        /// Description of the length.
         what: &'static str,
         /// Length in the file.
         value: u64,
-        /// Limit of the length.
+        /// Maximum value allowed.
         limit: u64,
         /// Approximate offset in the file.
         offset: u64,
     },
-    /// Invalid structure.
+    /// Structure with invalid contents.
     #[error("{what} near offset {offset} makes no sense: {why}")]
     Malformed {
-        /// Structure being read.
+        /// Name of the structure being read.
         what: &'static str,
         /// Approximate offset in the file.
         offset: u64,
-        /// Reason.
+        /// Reason why the contents are invalid.
         why: String,
     },
-    /// Failure of the source of the bytes.
+    /// Failure to read from the source of the bytes.
     #[error("failed to read near offset {offset}: {source}")]
     Io {
-        /// Offset in the file.
+        /// Offset of the failed read in the file.
         offset: u64,
         /// Error from the operating system.
         source: std::io::Error,
     },
 }
 
-/// Part of a log that could not be read, while the rest could.
+/// Part of a log that could not be read, although the rest could.
 #[derive(Debug)]
 pub struct Problem {
-    /// Offset in the file, in bytes; for compressed data, the position of the decompressor.
+    /// Offset in the file, in bytes; for compressed data, the position that the decompressor had reached.
     pub offset: u64,
-    /// Reason.
+    /// Reason why this part could not be read.
     pub error: Error,
 }

@@ -1,13 +1,14 @@
-//! Detection of a module's record sizes. Sites modify Darshan: their records have additional numbers, under the official versions.
+//! Detection of a module's record sizes. Sites modify Darshan: their records contain additional numbers, but have the official versions.
 //!
-//! The official size is used if it fits, with a head (id, rank, ...) wherever it predicts one, up to the end of the region. Otherwise sizes
-//! of 8 to [`MOST_EXTRA`] bytes more are tried, then heads of DXT whose additional numbers count further segments. A size fits if
+//! The official size is used if it fits: if there is a record head (id, rank, ...) wherever the size predicts one, up to the end of the
+//! region. Otherwise sizes of 8 to [`MOST_EXTRA`] bytes more are tried, then heads of DXT records whose additional numbers count further
+//! segments. A size fits if
 //!
 //! * the region is a whole number of records,
 //! * each rank is from -1 to the job's last rank, and
 //! * at least half of the ids are in the name table.
 //!
-//! Among several sizes that fit, the one with the most names wins. If none fits and damage does not explain it, the layout is unknown.
+//! If several sizes fit, the one with the most names wins. If none fits and damage does not explain it, the layout is unknown.
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};
@@ -18,28 +19,29 @@ use crate::stream::Stream;
 use std::cmp::Reverse;
 use std::io::{Read, Seek};
 
-/// Maximum bytes by which a record, or its head, may exceed the official one.
+/// Maximum number of bytes by which a record, or its head, may exceed the official size.
 const MOST_EXTRA: usize = 128;
-/// Maximum bytes of a DXT head that may count further segments.
+/// Maximum number of bytes in a DXT record's head that may be counts of further segments.
 const MOST_COUNTS: usize = 32;
-/// Bytes passed that suffice to judge a size.
+/// Number of bytes of records that suffice to judge a record size.
 const ENOUGH_BYTES: u64 = 1 << 20;
-/// Largest rank if the job record does not give the number of ranks.
+/// Largest valid rank if the job record does not give the number of ranks.
 const LAST_RANK: i64 = i32::MAX as i64 - 1;
-/// Maximum heads per name at which the official size is still credible: Darshan limits names, so some records have none.
+/// Maximum number of record heads per named head at which the official size is still credible: Darshan limits names, so some records have
+/// none.
 const HEADS_PER_NAME: u64 = 10;
 
-/// Sizes of a module's records in a log.
+/// Sizes of a module's records in a log, as detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fit {
-    /// Bytes of an official record, or of its head if the rest is of variable length.
+    /// Official size of a record, in bytes; of its head if the rest has a variable length.
     pub official: usize,
-    /// Bytes that follow the official ones in each record of this log; not read.
+    /// Number of bytes that follow the official ones in each record or head of this log; they are not read.
     pub extra: usize,
-    /// True if the extra bytes count further DXT segments, which are not read either.
+    /// True if the extra bytes are counts of further DXT segments, which are not read either.
     pub counts_segments: bool,
-    /// Form of the DXT segments.
+    /// Encoding of the DXT segments; `None` for other modules.
     pub(crate) kind: Option<SegmentKind>,
 }
 
@@ -50,7 +52,8 @@ impl Fit {
         self.official + self.extra
     }
 
-    /// Returns the bytes of further segments that follow the reads of a DXT record.
+    /// Returns the size, in bytes, of the further segments that follow the reads of a DXT record. `None` if the counts in `head` are not
+    /// plausible.
     pub(crate) fn further_bytes(self, head: &[u8], endian: Endian) -> Option<u64> {
         let counts = head.get(self.official..).filter(|_| self.counts_segments).unwrap_or_default();
         let size = self.kind.map_or(0, SegmentKind::bytes) as u64;
@@ -61,10 +64,10 @@ impl Fit {
     }
 }
 
-/// Content after a record's head.
+/// Contents that follow a record's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Nothing.
+    /// Nothing: records have a fixed size.
     Nothing,
     /// DXT segments.
     Segments(SegmentKind),
@@ -72,12 +75,12 @@ pub(crate) enum Body {
     Osts,
     /// Components and OSTs of a Lustre record of version 2.
     Components,
-    /// Heat map bins of writes and reads.
+    /// Heat map bins (bytes per time bin) of writes and reads.
     Bins,
 }
 
 impl Body {
-    /// Returns the content's length in bytes, or `None` if `head` cannot be a head.
+    /// Returns the length in bytes of the contents after `head`, or `None` if `head` is not a plausible record head.
     fn bytes(self, fit: Fit, head: &[u8], endian: Endian) -> Option<u64> {
         let count = |at: usize, limit: u64| {
             let count = u64::try_from(endian.i64(head.get(at..)?)).ok()?;
@@ -100,30 +103,30 @@ impl Body {
     }
 }
 
-/// End of a walk from record to record.
+/// Position at which a pass over a region's records ended, for one assumed record size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// After a record, at the end of the region or when enough bytes were seen.
+    /// After a record: at the end of the region, or when enough bytes were examined.
     Fits,
-    /// Within a record: the region is damaged, was truncated, or has records of another size.
+    /// Within a record: the region is damaged or truncated, or its records have another size.
     Breaks,
-    /// At bytes that cannot be a head; only if heads determine the length of records.
+    /// At bytes that cannot be a record head. Only possible if heads determine the length of records.
     Fails,
 }
 
-/// Result of a walk with one size.
+/// Result of one pass over a region's records, for one assumed record size.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     fit: Fit,
     end: End,
-    /// True if the region cannot be decompressed to its end.
+    /// True if the region cannot be decompressed completely.
     damaged: bool,
     heads: u64,
-    /// Plausible heads.
+    /// Number of plausible record heads.
     sound: u64,
-    /// Heads with a name; all heads if the module has no names.
+    /// Number of record heads whose id has a name; all heads if the module has no names.
     named: u64,
-    /// Heads that are plausible and have a name.
+    /// Number of record heads that are plausible and whose id has a name.
     good: u64,
 }
 
@@ -132,31 +135,31 @@ impl Walk {
         self.sound == self.heads && self.end != End::Fails
     }
 
-    /// True if at least half of the heads are good.
+    /// True if at least half of the record heads are plausible and named.
     fn half(&self) -> bool {
         2 * self.good >= self.heads
     }
 
-    /// Returns the share of good heads, in units of 2^-20.
+    /// Returns the share of record heads that are plausible and named, in units of 2^-20.
     fn share(&self) -> u64 {
         (self.good << 20) / self.heads.max(1)
     }
 }
 
-/// Search for the sizes of a module's records.
+/// Search for the record sizes of one module.
 pub(crate) struct Probe<'a, F> {
     pub(crate) info: &'a Info,
-    /// True if the log should have names of the module's ids.
+    /// True if the log should have a name for each record id of the module.
     pub(crate) has_names: bool,
-    /// Bytes of an official record, or of its head.
+    /// Official size of a record, or of its head, in bytes.
     pub(crate) official: usize,
     pub(crate) body: Body,
-    /// Opens the region again, with a list for its problems.
+    /// Function that opens the region again, with a list to which problems are added.
     pub(crate) open: F,
 }
 
 impl<F> Probe<'_, F> {
-    /// Returns the sizes that fit, or `None` if the layout is unknown.
+    /// Returns the record sizes that fit, or `None` if the layout is unknown.
     pub(crate) fn find<R: Read + Seek>(&mut self) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -164,7 +167,7 @@ impl<F> Probe<'_, F> {
         let kind = if let Body::Segments(kind) = self.body { Some(kind) } else { None };
         let one_length = self.body == Body::Nothing;
         let official = self.walk(Fit { official: self.official, extra: 0, counts_segments: false, kind });
-        // A truncated region has good heads up to its end.
+        // A truncated region has plausible, named heads up to its end.
         let ends = official.end == End::Fits || official.good > 1;
         let most = 2 * official.good > official.heads;
         // Damage within the first record hides all evidence.
@@ -176,7 +179,7 @@ impl<F> Probe<'_, F> {
         found.or_else(|| self.is_credible(&official).then_some(official.fit))
     }
 
-    /// True if damage explains why the official size does not fit.
+    /// True if the official size is credible although it does not fit, because damage explains that.
     fn is_credible<R: Read + Seek>(&mut self, official: &Walk) -> bool
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -193,13 +196,13 @@ impl<F> Probe<'_, F> {
     }
 
     fn extras(&self) -> impl Iterator<Item = usize> + use<F> {
-        // Keeps two records from being taken for one.
+        // Prevents two records from being read as one.
         let most = if self.body == Body::Nothing { MOST_EXTRA.min(self.official) } else { MOST_EXTRA };
         (8..=most).step_by(8)
     }
 
-    /// Finds the size of records of fixed length: among the sizes that divide the region, or all sizes if none of these is possible, the
-    /// one with the largest share of good heads.
+    /// Finds the size of records of fixed length. Tries the sizes that divide the region's length, or all sizes if none of these is
+    /// possible. Returns the size with the largest share of plausible, named heads.
     fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -229,8 +232,8 @@ impl<F> Probe<'_, F> {
         best(found)
     }
 
-    /// Finds the size of heads that determine what follows: the first one whose walk ends where the region does, or, in a damaged region,
-    /// the first one that finds two good heads.
+    /// Finds the size of heads if heads determine the length of records. Returns the first size whose pass ends exactly at the end of the
+    /// region; in a damaged region, the first size that finds two plausible, named heads.
     fn longer_head<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -286,7 +289,7 @@ impl<F> Probe<'_, F> {
     }
 }
 
-/// Walks from head to head and counts them.
+/// Reads record heads one after another with the assumed size, and counts them in `walk`.
 fn step<R: Read + Seek>(stream: &mut Stream<'_, R>, info: &Info, has_names: bool, body: Body, walk: &mut Walk) {
     let endian = info.header.endian;
     let last =

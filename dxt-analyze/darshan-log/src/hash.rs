@@ -1,7 +1,7 @@
 //! Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, which its author gave to the public domain
 //! (<https://burtleburtle.net/bob/c/lookup8.c>).
 
-/// Arbitrary start value: the golden ratio's fraction.
+/// Arbitrary start value of the hash: the fractional part of the golden ratio.
 const START: u64 = 0x9e37_79b9_7f4a_7c13;
 
 /// Returns the record id of a name: a path, or one of Darshan's own names such as `<STDOUT>` and `heatmap:POSIX`.
@@ -33,7 +33,7 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Mixes the state in four rounds of three subtractions, each with a shift; the shift counts define the hash.
+/// Mixes the hash state in four rounds of three subtractions, each with a shift; the shift counts define the hash.
 fn mix(mut a: u64, mut b: u64, mut c: u64) -> (u64, u64, u64) {
     for [right, left, last] in [[43, 9, 8], [38, 23, 5], [35, 49, 11], [12, 18, 22]] {
         a = a.wrapping_sub(b).wrapping_sub(c) ^ (c >> right);

@@ -1,7 +1,7 @@
 //! Header, the only part of a log that is never compressed: offsets and versions of the regions.
 //!
-//! There are two layouts: 1,328 bytes with 64 module indices since 3.41, and 360 bytes with 16 before. Old indices are converted to those
-//! of 3.41 here, so that no other code needs to know them.
+//! There are two layouts: 1,328 bytes with 64 module indices since format 3.41, and 360 bytes with 16 indices before. Old indices are
+//! converted to those of 3.41 here, so that no other code needs to know them.
 
 use crate::bytes::{Endian, until_nul};
 use crate::error::{Error, Problem, Result};
@@ -9,9 +9,9 @@ use crate::module::{Module, PLACES};
 
 /// Magic number at offset 8. Its byte order is that of the log.
 pub const MAGIC: u64 = 6_567_223;
-/// Size of the header since 3.41, in bytes.
+/// Size of the header since format 3.41, in bytes.
 pub const HEADER_BYTES: usize = 1328;
-/// Size of the header before 3.41, in bytes.
+/// Size of the header before format 3.41, in bytes.
 pub const OLD_HEADER_BYTES: usize = 360;
 const OLD_PLACES: usize = 16;
 const SUPPORTED: &str = "3.00, 3.10, 3.20, 3.21, 3.41";
@@ -20,15 +20,15 @@ const SUPPORTED: &str = "3.00, 3.10, 3.20, 3.21, 3.41";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Version {
-    /// Releases 3.0.x.
+    /// Format 3.00, written by Darshan releases 3.0.x.
     V3_00,
-    /// Releases 3.1.x.
+    /// Format 3.10, written by Darshan releases 3.1.x.
     V3_10,
-    /// Release 3.2.0.
+    /// Format 3.20, written by Darshan release 3.2.0.
     V3_20,
-    /// Releases 3.2.1 to 3.4.0.
+    /// Format 3.21, written by Darshan releases 3.2.1 to 3.4.0.
     V3_21,
-    /// Releases since 3.4.1.
+    /// Format 3.41, written by Darshan releases since 3.4.1.
     V3_41,
 }
 
@@ -47,14 +47,14 @@ impl Version {
         }
     }
 
-    /// True if counters may be corrupt: Darshan's release 3.2.0, the only one that wrote 3.20, damaged the counters of common accesses and
-    /// perhaps those before them. Darshan's tools warn about it.
+    /// True if counters may be corrupt. Darshan's release 3.2.0, the only one that wrote format 3.20, damaged the counters of common
+    /// accesses and perhaps those before them. Darshan's tools warn about this.
     #[must_use]
     pub fn has_doubtful_counters(self) -> bool {
         self == Self::V3_20
     }
 
-    /// Converts a module index in a header of this version to the one in a 3.41 header.
+    /// Converts a module index in a header of this version to the module's index in a 3.41 header.
     fn place_since_3_41(self, place: usize) -> usize {
         match self {
             // H5D and PNETCDF_VAR have no index yet.
@@ -70,11 +70,11 @@ impl Version {
 /// Compression of the regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// zlib streams, as written by the runtime.
+    /// One or more zlib streams, as written by the Darshan runtime.
     Zlib,
-    /// bzip2 streams, as written by `darshan-convert --bzip2`.
+    /// One or more bzip2 streams, as written by `darshan-convert --bzip2`.
     Bzip2,
-    /// Raw bytes.
+    /// No compression.
     None,
 }
 
@@ -83,7 +83,7 @@ pub enum Compression {
 pub struct Region {
     /// Offset of the first byte in the file.
     pub offset: u64,
-    /// Compressed length in bytes, up to the end of the file.
+    /// Length in bytes as stored (compressed), at most up to the end of the file.
     pub length: u64,
 }
 
@@ -95,18 +95,18 @@ impl Region {
     }
 }
 
-/// Entry in use in the module table.
+/// Entry in the header's table of modules, for a module that the log contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleEntry {
     /// Index of the module in a 3.41 header.
     pub place: usize,
     /// Module; `None` if the index is unknown to this reader.
     pub module: Option<Module>,
-    /// Location of the records; `length` 0 if there are none and the module is only marked as partial.
+    /// Location of the module's records; `length` 0 if there are none and the module is only marked as partial.
     pub region: Region,
     /// Version of the records.
     pub version: u32,
-    /// True if incomplete: the runtime ran out of memory for the module's records and dropped some.
+    /// True if records are missing: the Darshan runtime ran out of memory for the module and dropped some.
     pub partial: bool,
 }
 
@@ -120,20 +120,22 @@ pub struct Header {
     pub endian: Endian,
     /// Compression of the regions.
     pub compression: Compression,
-    /// Location of the job region, which has no entry of its own: it begins after the header and ends where the next region begins.
+    /// Location of the job region. The header has no entry for it: the region begins after the header and ends where the next region
+    /// begins.
     pub job: Region,
-    /// Location of the names.
+    /// Location of the names region.
     pub names: Region,
-    /// Entries in use in the module table, in ascending order of indices.
+    /// Entries of the modules that the log contains, in ascending order of their indices.
     pub modules: Vec<ModuleEntry>,
 }
 
 impl Header {
-    /// Decodes the first bytes of a file of `size` bytes: [`HEADER_BYTES`] of them, or all if there are fewer. A region that extends past
-    /// the end of the file is cut there, which is added to `problems`.
+    /// Decodes the header from the first bytes of a file of `size` bytes: [`HEADER_BYTES`] of them, or all if there are fewer. A region
+    /// that extends past the end of the file is truncated there, which is added to `problems`.
     ///
     /// # Errors
-    /// [`Error::NotALog`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`].
+    /// Returns [`Error::NotALog`], [`Error::Version`], [`Error::Compression`] or [`Error::Truncated`] if the bytes are not the header of a
+    /// supported log.
     pub fn decode(bytes: &[u8], size: u64, problems: &mut Vec<Problem>) -> Result<Self> {
         let endian = byte_order(bytes)?;
         let version = version(bytes)?;
@@ -173,7 +175,7 @@ impl Header {
         Ok(Self { version, endian, compression, job, names, modules })
     }
 
-    /// Returns the entry of a module, if the log has the module or marks it as partial.
+    /// Returns the module table's entry of a module, if the log contains the module or marks it as partial.
     #[must_use]
     pub fn module(&self, module: Module) -> Option<&ModuleEntry> {
         self.modules.iter().find(|entry| entry.module == Some(module))
@@ -201,7 +203,7 @@ fn version(bytes: &[u8]) -> Result<Version> {
         .ok_or_else(|| Error::Version { found: String::from_utf8_lossy(found).into_owned(), supported: SUPPORTED })
 }
 
-/// Cuts a region at the end of the file and records a problem if it extends past it.
+/// Truncates a region at the end of the file, and adds a problem if the region extends past it.
 fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Problem>) -> Region {
     if region.length == 0 || region.offset.checked_add(region.length).is_some_and(|end| end <= size) {
         return region;
@@ -211,7 +213,8 @@ fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Prob
     Region { offset, length: available }
 }
 
-/// Returns the job region, which ends at the names, or without names at the first module, or without modules at the end of the file.
+/// Returns the location of the job region. It ends where the names begin, or without names at the first module, or without modules at the
+/// end of the file.
 fn job_region(begin: u64, names: Region, modules: &[ModuleEntry], size: u64, problems: &mut Vec<Problem>) -> Region {
     let first_module = || modules.iter().map(|entry| entry.region.offset).find(|&offset| offset > 0);
     let end = if names.offset > 0 { names.offset } else { first_module().unwrap_or(size) };

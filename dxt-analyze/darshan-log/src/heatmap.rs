@@ -7,27 +7,27 @@ use std::io::{Read, Seek};
 
 pub(crate) const HEAD_BYTES: usize = 48;
 
-/// Bytes over time of one rank through one API.
+/// Heat map of one rank and one API: bytes read and written per time bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatmapRecord {
-    /// Record id of `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    /// Record id: that of the name `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     pub id: u64,
     /// MPI rank.
     pub rank: i64,
-    /// Width of a bin, in seconds; the first bin begins at the start of the process.
+    /// Width of a time bin, in seconds; the first bin begins at the start of the process.
     pub bin_width_seconds: f64,
-    /// Bytes written in each bin.
+    /// Bytes written per time bin.
     pub write_bytes: Vec<i64>,
-    /// Bytes read in each bin, with as many bins as `write_bytes`.
+    /// Bytes read per time bin; as many bins as `write_bytes`.
     pub read_bytes: Vec<i64>,
 }
 
-/// Iterator over heat maps, in the log's order. It ends early at damage, which is then in [`crate::Log::problems`].
+/// Iterator over heat maps, in the log's order. It ends early if the log is damaged; the damage is then in [`crate::Log::problems`].
 pub struct Heatmaps<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     head_bytes: usize,
-    /// Width and number of bins of the first record.
+    /// Bin width in seconds and number of bins of the first record.
     first: Option<(f64, usize)>,
 }
 
@@ -65,7 +65,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
         };
         let (mut write_bytes, mut read_bytes) = (self.numbers(bins)?, self.numbers(bins)?);
         let (first_width, first_bins) = *self.first.get_or_insert((bin_width_seconds, write_bytes.len()));
-        // Releases 3.4.0 to 3.4.3 could give ranks of one job one bin more or less; evened out as in Darshan's tools.
+        // Releases 3.4.0 to 3.4.3 could give ranks of the same job one bin more or less; corrected here as in Darshan's tools.
         if bin_width_seconds == first_width && write_bytes.len().abs_diff(first_bins) == 1 {
             write_bytes.resize(first_bins, 0);
             read_bytes.resize(first_bins, 0);

@@ -1,4 +1,4 @@
-//! Open log: its small regions, and readers for its modules.
+//! Open log: its header, job, mounts and names in memory, and readers for its modules.
 
 use crate::counters::Counters;
 use crate::counters::layout::Layout;
@@ -20,13 +20,13 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Module of a log that this reader skips.
+/// Module whose records are in the log but are skipped by this reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
     /// Index of the module in a 3.41 header.
     pub place: usize,
-    /// Module, if known.
+    /// Module; `None` if the index is unknown to this reader.
     pub module: Option<Module>,
     /// Version of the module's records.
     pub version: u32,
@@ -40,31 +40,31 @@ pub struct Skipped {
 pub enum SkipReason {
     /// Module index unknown to this reader.
     Unknown,
-    /// Known module that this reader does not decode.
+    /// Known module whose records this reader cannot decode.
     NotRead,
-    /// Version 0, or newer than the newest one that this reader supports.
+    /// Unsupported version of the records: 0, or newer than this reader.
     Version,
 }
 
-/// Contents of a log's small regions.
+/// Contents of a log except for the records of its modules.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Info {
     /// Header: format version, byte order, compression, offsets of the regions.
     pub header: Header,
-    /// Job; all zero and empty if its region could not be read.
+    /// Job description; all fields are zero or empty if the job region could not be read.
     pub job: Job,
-    /// Mount table, which also finds the mount of a file.
+    /// Mount table, which also finds the mount point of a file.
     pub mounts: Mounts,
     /// Names by record id.
     pub names: Names,
-    /// Regions that a modified Darshan prefixed with zero bytes, and the number of these bytes; the regions in `header` begin after them.
+    /// Regions before which a modified Darshan wrote zero bytes, and the number of these bytes. The regions in `header` begin after them.
     pub padding: Vec<(&'static str, u64)>,
-    /// Record sizes by module index, determined on first use.
+    /// Detected record sizes by module index, determined on first use.
     fits: [OnceLock<Option<Fit>>; KNOWN],
 }
 
-/// Open log. Readers of modules borrow it, one at a time; data that they cannot read is reported in [`Self::problems`].
+/// Log opened for reading. Readers of modules borrow it, one at a time. Data that they cannot read is reported in [`Self::problems`].
 #[derive(Debug)]
 pub struct Log<R> {
     source: R,
@@ -73,10 +73,10 @@ pub struct Log<R> {
 }
 
 impl Log<File> {
-    /// Opens the log at `path`.
+    /// Opens the log file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`] if `path` is not a regular file; otherwise see [`Self::new`].
+    /// Returns [`Error::Io`] if `path` is not a regular file; otherwise see [`Self::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         // Opening a FIFO would block until its other end is opened.
@@ -88,7 +88,7 @@ impl Log<File> {
 }
 
 impl<B: AsRef<[u8]>> Log<Cursor<B>> {
-    /// Opens a log that is in memory.
+    /// Opens a log whose bytes are in memory.
     ///
     /// # Errors
     /// See [`Self::new`].
@@ -98,11 +98,12 @@ impl<B: AsRef<[u8]>> Log<Cursor<B>> {
 }
 
 impl<R: Read + Seek> Log<R> {
-    /// Reads header, job, mounts and names. Damage after the header is no error; see [`Self::problems`]. `source` needs no buffering.
+    /// Opens a log: reads header, job, mounts and names. Damage after the header is not an error; see [`Self::problems`]. `source` needs no
+    /// buffering.
     ///
     /// # Errors
-    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not
-    /// even the header is complete, [`Error::Io`].
+    /// Returns [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`] or [`Error::Compression`] if the file is not
+    /// a supported log. Returns [`Error::Truncated`] if not even the header is complete, and [`Error::Io`] if reading fails.
     pub fn new(mut source: R) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         refuse_packed(&mut source)?;
@@ -119,48 +120,49 @@ impl<R: Read + Seek> Log<R> {
         Ok(Self { source, info: Arc::new(Info { header, job, mounts, names, padding, fits }), problems })
     }
 
-    /// Opens the same log again, reading from `source`; header, job, mounts and names are shared instead of read again.
+    /// Opens the same log once more, with `source` as another source of its bytes. Header, job, mounts and names are shared instead of read
+    /// again.
     pub fn another<S: Read + Seek>(&self, source: S) -> Log<S> {
         Log { source, info: Arc::clone(&self.info), problems: Vec::new() }
     }
 
-    /// Returns header, job, mounts and names, for use while a reader borrows the log; cheap to clone.
+    /// Returns header, job, mounts and names, which remain accessible while a reader borrows the log; cheap to clone.
     #[must_use]
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.info)
     }
 
-    /// Returns [`Info::header`].
+    /// Returns the header, [`Info::header`].
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.info.header
     }
 
-    /// Returns [`Info::job`].
+    /// Returns the job description, [`Info::job`].
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.info.job
     }
 
-    /// Returns [`Info::mounts`].
+    /// Returns the mount table, [`Info::mounts`].
     #[must_use]
     pub fn mounts(&self) -> &Mounts {
         &self.info.mounts
     }
 
-    /// Returns [`Info::names`].
+    /// Returns the names by record id, [`Info::names`].
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.info.names
     }
 
-    /// Returns the problems found so far; readers of modules add to them.
+    /// Returns the parts of the log found unreadable so far; readers of modules add to them.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Returns the modules with data that this reader skips.
+    /// Returns the modules whose records are in the log but are skipped by this reader.
     #[must_use]
     pub fn skipped(&self) -> Vec<Skipped> {
         let entries = self.info.header.modules.iter().filter(|entry| entry.region.length > 0);
@@ -172,12 +174,13 @@ impl<R: Read + Seek> Log<R> {
             .collect()
     }
 
-    /// Returns the modules with incomplete records, for which the Darshan runtime ran out of memory.
+    /// Returns the modules with missing records, for which the Darshan runtime ran out of memory.
     pub fn partial(&self) -> impl Iterator<Item = &ModuleEntry> {
         self.info.header.modules.iter().filter(|entry| entry.partial)
     }
 
-    /// Returns the modules whose record sizes are not those of a release, with the sizes found; `None` if none fits and nothing is read.
+    /// Returns the modules whose record sizes differ from those of all Darshan releases, with the sizes detected. `None` if no size fits;
+    /// such a module is not read.
     pub fn unofficial(&mut self) -> Vec<(Module, Option<Fit>)> {
         let modules: Vec<Module> = self.info.header.modules.iter().filter_map(|entry| entry.module).collect();
         let known = self.problems.len();
@@ -193,8 +196,9 @@ impl<R: Read + Seek> Log<R> {
         out
     }
 
-    /// Returns the counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS; `None` if the log has none
-    /// that this reader can decode. An unsupported version or an unknown layout is also reported in [`Self::problems`].
+    /// Returns a reader of the counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS. Returns `None` if
+    /// the log has no such records that this reader can decode. An unsupported version or an unknown layout is also reported in
+    /// [`Self::problems`].
     pub fn counters(&mut self, module: Module) -> Option<Counters<'_, R>> {
         Layout::of(module, 1)?;
         let (region, version, fit) = self.records(module)?;
@@ -202,21 +206,21 @@ impl<R: Read + Seek> Log<R> {
         Counters::new(self.stream(module.name(), region), endian, module, version, fit.extra)
     }
 
-    /// Returns the stripe layouts of files on Lustre; `None` as for [`Self::counters`].
+    /// Returns a reader of the stripe layouts of files on Lustre; `None` under the conditions of [`Self::counters`].
     pub fn lustre(&mut self) -> Option<Layouts<'_, R>> {
         let (region, version, fit) = self.records(Module::Lustre)?;
         let endian = self.info.header.endian;
         Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version, fit.bytes()))
     }
 
-    /// Returns bytes over time by rank and API; `None` as for [`Self::counters`].
+    /// Returns a reader of the heat maps (bytes per time bin) by rank and API; `None` under the conditions of [`Self::counters`].
     pub fn heatmaps(&mut self) -> Option<Heatmaps<'_, R>> {
         let (region, _, fit) = self.records(Module::Heatmap)?;
         let endian = self.info.header.endian;
         Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian, fit.bytes()))
     }
 
-    /// Returns the segments of an API's reads and writes; `None` as for [`Self::counters`].
+    /// Returns a reader of the segments (reads and writes) of one API; `None` under the conditions of [`Self::counters`].
     pub fn dxt(&mut self, api: Api) -> Option<Dxt<'_, R>> {
         let module = match api {
             Api::Posix => Module::DxtPosix,
@@ -227,7 +231,7 @@ impl<R: Read + Seek> Log<R> {
         Some(Dxt::new(self.stream(module.name(), region), endian, kind, fit))
     }
 
-    /// Returns a module's region, version and record sizes, if the log has it and this reader knows the sizes.
+    /// Returns a module's region, version and record sizes, if the log contains the module and the sizes are known.
     fn records(&mut self, module: Module) -> Option<(Region, u32, Fit)> {
         let (region, version) = self.readable(module)?;
         let fit = self.fit(module, version, region);
@@ -241,7 +245,7 @@ impl<R: Read + Seek> Log<R> {
         Some((region, version, fit?))
     }
 
-    /// Returns the record sizes of a module; `None` if no size fits.
+    /// Returns the detected record sizes of a module; `None` if no size fits.
     fn fit(&mut self, module: Module, version: u32, region: Region) -> Option<Fit> {
         let info = self.info();
         let slot = info.fits.get(module.place())?;
@@ -265,7 +269,7 @@ impl<R: Read + Seek> Log<R> {
         *slot.get_or_init(|| found)
     }
 
-    /// Returns a module's region and version, if the log has it and this reader supports the version.
+    /// Returns a module's region and version, if the log contains the module and this reader supports the version.
     fn readable(&mut self, module: Module) -> Option<(Region, u32)> {
         let entry = *self.info.header.module(module)?;
         if entry.region.length == 0 {
@@ -274,7 +278,7 @@ impl<R: Read + Seek> Log<R> {
         if skip_reason(&entry).is_some() {
             let (found, supported) = (entry.version, module.newest_version());
             let offset = entry.region.offset;
-            // Reported once per module.
+            // Each module's unsupported version is reported once.
             let known = |problem: &Problem| matches!(&problem.error, Error::ModuleVersion { module: known, .. } if *known == module);
             if !self.problems.iter().any(known) {
                 self.problems.push(Problem { offset, error: Error::ModuleVersion { module, found, supported } });
@@ -288,7 +292,7 @@ impl<R: Read + Seek> Log<R> {
         Stream::new(&mut self.source, &mut self.problems, self.info.header.compression, what, region)
     }
 
-    /// Drops the problems from number `first` on, found by a first pass over a module: the second pass finds them again.
+    /// Removes the problems from index `first` on, which a first pass over a module found: the second pass finds them again.
     pub(crate) fn forget_problems_from(&mut self, first: usize) {
         self.problems.truncate(first);
     }
@@ -314,7 +318,8 @@ fn read_names<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Ve
     Names::read(&mut stream, header.version, header.endian)
 }
 
-/// Moves the start of each region to its first stream, which never begins with a zero byte; returns the regions and bytes skipped.
+/// Moves the start of each region to its first compressed stream, which never begins with a zero byte. Returns the regions changed and the
+/// number of bytes skipped in each.
 fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<Vec<(&'static str, u64)>> {
     let mut out = Vec::new();
     if header.compression == Compression::None {
@@ -336,7 +341,7 @@ fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<V
     Ok(out)
 }
 
-/// Counts the zero bytes at the start of a region.
+/// Returns the number of zero bytes at the start of a region.
 fn zeros<R: Read + Seek>(source: &mut R, region: Region) -> std::io::Result<u64> {
     source.seek(SeekFrom::Start(region.offset))?;
     let mut piece = [0; 512];

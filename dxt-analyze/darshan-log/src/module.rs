@@ -8,37 +8,37 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Module {
-    /// Index 0: made for Darshan's own tests.
+    /// Module for Darshan's own tests, with index 0.
     Null,
     /// POSIX counters.
     Posix,
     /// MPI-IO counters.
     MpiIo,
-    /// HDF5 counters by file.
+    /// HDF5 counters, one record per file.
     H5F,
-    /// HDF5 counters by data set.
+    /// HDF5 counters, one record per data set.
     H5D,
-    /// PnetCDF counters by file.
+    /// PnetCDF counters, one record per file.
     PnetcdfFile,
-    /// PnetCDF counters by variable.
+    /// PnetCDF counters, one record per variable.
     PnetcdfVar,
     /// Blue Gene/Q job information.
     BgQ,
     /// Lustre stripe layouts.
     Lustre,
-    /// Counters of C streams.
+    /// STDIO counters: calls on C streams (fopen, fread, ...).
     Stdio,
-    /// Segments of POSIX reads and writes.
+    /// DXT segments: every POSIX read and write.
     DxtPosix,
-    /// Segments of MPI-IO reads and writes.
+    /// DXT segments: every MPI-IO read and write.
     DxtMpiIo,
     /// MDHIM counters.
     Mdhim,
-    /// AutoPerf, Cray XC counters.
+    /// AutoPerf module: counters of Cray XC systems.
     ApXc,
-    /// AutoPerf, MPI counters.
+    /// AutoPerf module: MPI counters.
     ApMpi,
-    /// Bytes over time by rank.
+    /// Heat maps: bytes per time bin, by rank.
     Heatmap,
     /// DAOS file system counters.
     Dfs,
@@ -49,10 +49,11 @@ pub enum Module {
 /// Number of module indices in a 3.41 header.
 pub(crate) const PLACES: usize = 64;
 
-/// Number of module indices with a known meaning.
+/// Number of module indices that this reader knows; higher indices are unknown.
 pub(crate) const KNOWN: usize = 18;
 
-/// All modules in the order of their indices: name in Darshan's output, newest version that this reader supports (0: none).
+/// All modules in the order of their indices: name in the output of Darshan's tools, and newest version that this reader supports (0 if
+/// none).
 const TABLE: [(Module, &str, u32); KNOWN] = [
     (Module::Null, "NULL", 0),
     (Module::Posix, "POSIX", 4),
@@ -75,7 +76,7 @@ const TABLE: [(Module, &str, u32); KNOWN] = [
 ];
 
 impl Module {
-    /// Returns the module with an index in a 3.41 header; `None` if the index is unknown.
+    /// Returns the module with index `place` in a 3.41 header; `None` if the index is unknown.
     #[must_use]
     pub fn at(place: usize) -> Option<Self> {
         TABLE.get(place).map(|row| row.0)

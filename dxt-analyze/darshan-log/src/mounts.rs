@@ -1,4 +1,4 @@
-//! Mount table, and Darshan's rule for the mount of a file.
+//! Mount table, and Darshan's rule to find the mount point of a file.
 
 use crate::bytes::Text;
 
@@ -11,7 +11,7 @@ pub struct Mount {
     pub fs_type: Text,
 }
 
-/// Mounts in Darshan's order: longest mount point first, otherwise as in the log.
+/// Mount table in Darshan's order: longest mount point first, otherwise as in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<Mount>);
 
@@ -26,8 +26,9 @@ impl Mounts {
         self.0.iter()
     }
 
-    /// Returns the mount that Darshan's tools report for a file: the first one whose point is a prefix of the name. The prefix need not end
-    /// at a slash, so `/home2/x` is found on `/home` if `/home2` is not a mount. `None` is the tools' `UNKNOWN`.
+    /// Returns the mount that Darshan's tools report for a file: the first one whose mount point is a prefix of the name. The prefix need
+    /// not end at a slash, so `/home2/x` matches `/home` if `/home2` is not a mount point. `None` corresponds to `UNKNOWN` in the tools'
+    /// output.
     #[must_use]
     pub fn of(&self, name: &[u8]) -> Option<&Mount> {
         self.0.iter().find(|mount| name.starts_with(mount.point.as_bytes()))

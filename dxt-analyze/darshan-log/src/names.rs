@@ -9,14 +9,14 @@ use crate::stream::Stream;
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 
-/// Names by record id.
+/// Names (mostly paths) by record id.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     by_id: FxHashMap<u64, Text>,
     order: Vec<u64>,
 }
 
-/// Collects names under their own ids, as in a log that is not anonymized: see [`record_id`].
+/// Collects names under their own record ids ([`record_id`]), as in a log that is not anonymized.
 impl<T: Into<Text>> FromIterator<T> for Names {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
         let mut out = Self::default();
@@ -32,13 +32,13 @@ impl<T: Into<Text>> FromIterator<T> for Names {
 }
 
 impl Names {
-    /// Returns the name of a record id, if the log has one that is not empty.
+    /// Returns the name for a record id, if the log has one that is not empty.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Text> {
         self.by_id.get(&id)
     }
 
-    /// Returns the number of names.
+    /// Returns the number of names with different record ids.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
@@ -55,7 +55,7 @@ impl Names {
         self.order.iter().filter_map(|&id| Some((id, self.get(id)?)))
     }
 
-    /// Reads the region to its end, or to damage or a limit, which are recorded as problems.
+    /// Reads the names region to its end, or to damage or a memory limit, which are added to the stream's problems.
     pub(crate) fn read<R: Read + Seek>(stream: &mut Stream<'_, R>, version: Version, endian: Endian) -> Self {
         let mut names = Self::default();
         let mut text = Vec::new();
@@ -83,7 +83,7 @@ impl Names {
     }
 }
 
-/// Reads an entry since 3.10: id, then a C string.
+/// Reads a name entry of format 3.10 or newer: record id, then a C string, which is stored in `text`.
 fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
     let id = endian.u64(stream.head("a record id of the names region", 8)?);
     text.clear();
@@ -91,7 +91,7 @@ fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &m
     Some(id)
 }
 
-/// Reads an entry of 3.00: id, length, then that many bytes.
+/// Reads a name entry of format 3.00: record id, length, then that many bytes, which are stored in `text`.
 fn with_length<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
     let head = stream.head("a record id of the names region", 12)?;
     let (id, length) = (endian.u64(head), u64::from(endian.u32(&head[8..])));

@@ -1,13 +1,13 @@
-//! Files that are one compressed stream: logs of Darshan 2.x, logs compressed afterwards, or something else altogether.
+//! Files that are one compressed stream: logs of Darshan 2.x, logs compressed afterwards, or other files.
 
 use crate::error::{Error, Result};
 use crate::header::byte_order;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes at the beginning of a log, of any version, that contain its magic.
+/// Number of bytes at the beginning of a log (of any version) that contain its magic number.
 const HEAD_BYTES: usize = 16;
-/// Compressed bytes read to recognize the contents: bzip2 yields nothing before a whole block of 900,000 bytes, which packs to not much
-/// more.
+/// Number of compressed bytes read to recognize the contents. bzip2 yields nothing before a whole block of 900,000 bytes, which compresses
+/// to not much more in the worst case.
 const LOOKED_AT: u64 = 2 << 20;
 
 /// Returns the compression of a file that begins with `head`, `gzip` or `bzip2`; `None` if it is neither.
@@ -22,7 +22,7 @@ pub fn compression(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the first bytes that a compressed file unpacks to; fewer if there are no more, or at damage.
+/// Returns the first [`HEAD_BYTES`] decompressed bytes of a file; fewer if the contents are shorter or damaged.
 fn unpacked_head<R: Read>(source: R, compression: &str) -> Vec<u8> {
     let source = source.take(LOOKED_AT);
     let unpacked: Box<dyn Read + '_> = match compression {
@@ -35,10 +35,11 @@ fn unpacked_head<R: Read>(source: R, compression: &str) -> Vec<u8> {
     head
 }
 
-/// Refuses a file that is one compressed stream with a log inside: a log of Darshan 2.x, which is stored this way, or a newer one.
+/// Rejects a file that is one compressed stream with a log inside: a log of Darshan 2.x, which is stored this way, or a newer log that was
+/// compressed afterwards.
 ///
 /// # Errors
-/// [`Error::Darshan2`], [`Error::Packed`], [`Error::Io`].
+/// Returns [`Error::Darshan2`] or [`Error::Packed`] for such a file, and [`Error::Io`] if reading fails.
 pub fn refuse_packed<R: Read + Seek>(source: &mut R) -> Result<()> {
     let io = |source| Error::Io { offset: 0, source };
     let mut head = Vec::new();

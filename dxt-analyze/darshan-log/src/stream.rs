@@ -1,7 +1,7 @@
-//! Region as one sequence of bytes: a region is a concatenation of compressed streams, one per rank that had data.
+//! Reader of a region as one sequence of bytes. A region is a concatenation of compressed streams, one per rank that had data.
 //!
-//! Memory use is two fixed buffers, whatever a region claims or unpacks to, and the number of unpacked bytes is limited. Bytes in front of
-//! damage are delivered; the damage is reported once they are used up.
+//! Memory use is two fixed buffers, whatever a region claims or decompresses to, and the number of decompressed bytes is limited. Bytes
+//! before damage are delivered; the damage is reported after them.
 
 use crate::decoder::Decoder;
 use crate::error::{Error, Problem};
@@ -9,9 +9,9 @@ use crate::header::{Compression, Region};
 use crate::limits;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// Bytes read from the file at once.
+/// Number of compressed bytes read from the file at once.
 const INPUT_BYTES: usize = 64 << 10;
-/// Decompressed bytes held at once, and the largest piece that can be requested.
+/// Size of the buffer for decompressed bytes, and the largest piece that can be requested.
 pub(crate) const OUTPUT_BYTES: usize = 96 << 10;
 
 /// Reader of one region's decompressed bytes.
@@ -30,17 +30,17 @@ pub(crate) struct Stream<'a, R> {
     output_begin: usize,
     output_end: usize,
     decoder: Decoder,
-    /// Bytes that may still be unpacked.
+    /// Number of bytes that the region may still decompress to.
     unpacked_left: u64,
-    /// Reason why no more bytes come; taken when it is reported.
+    /// Reason why the stream delivers no more bytes; cleared when it is reported.
     failure: Option<Error>,
     ended: bool,
-    /// True once the end has been reported.
+    /// True once the end of the stream has been reported.
     closed: bool,
 }
 
 impl<'a, R: Read + Seek> Stream<'a, R> {
-    /// Begins at the first byte of a region. `what` names the region in errors; problems are added to `problems`.
+    /// Creates a reader at the first byte of a region. `what` names the region in error messages; problems found are added to `problems`.
     pub(crate) fn new(
         source: &'a mut R,
         problems: &'a mut Vec<Problem>,
@@ -78,14 +78,14 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.file_offset - (self.input_end - self.input_begin) as u64
     }
 
-    /// Records a problem of the caller at the current offset.
+    /// Adds a problem, found by the caller in the data, at the current offset.
     pub(crate) fn problem(&mut self, error: Error) {
         let offset = self.offset();
         self.problems.push(Problem { offset, error });
     }
 
-    /// Returns the first `length` bytes of a record, at most [`OUTPUT_BYTES`], or `None` at the end of the region. An end within these
-    /// bytes is recorded as a problem with `what`.
+    /// Returns the first `length` bytes of a record, at most [`OUTPUT_BYTES`], or `None` at the end of the region. If the region ends
+    /// within these bytes, a problem that names `what` is added.
     pub(crate) fn head(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.fill(length);
         if self.output_end == self.output_begin {
@@ -95,12 +95,13 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.exact(what, length)
     }
 
-    /// Returns the next `length` bytes of a record, or `None` if they are missing, which is recorded as a problem.
+    /// Returns the next `length` bytes of a record. Returns `None` if they are missing, and adds a problem that names `what`.
     pub(crate) fn exact(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.pieces(what, length, length)
     }
 
-    /// Returns whole pieces of `size` bytes, at least one and at most `most` bytes in total; `None` as for [`Self::exact`].
+    /// Returns as many structures of `size` bytes as are available, at least one and at most `most` bytes in total. Returns `None` under
+    /// the condition of [`Self::exact`].
     pub(crate) fn pieces(&mut self, what: &'static str, size: usize, most: usize) -> Option<&[u8]> {
         self.fill(size);
         let available = self.output_end - self.output_begin;
@@ -114,7 +115,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         Some(&self.output[begin..begin + length])
     }
 
-    /// Skips `length` bytes; returns true if they were there.
+    /// Skips `length` bytes; returns true if the region had them.
     pub(crate) fn skip(&mut self, what: &'static str, mut length: u64) -> bool {
         while length > 0 {
             self.fill(1);
@@ -130,7 +131,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         true
     }
 
-    /// Skips the rest of the region and returns its length, in bytes.
+    /// Skips the rest of the region and returns the length of that rest, in bytes.
     pub(crate) fn length(&mut self) -> u64 {
         let mut length = 0;
         loop {
@@ -144,7 +145,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Appends the bytes before the next NUL to `text`; returns `None` if the region ends first or `text` would exceed `limit` bytes.
+    /// Appends the bytes before the next NUL to `text`. Returns `None` if the region ends first or if `text` would exceed `limit` bytes.
     pub(crate) fn until_nul(&mut self, what: &'static str, text: &mut Vec<u8>, limit: u64) -> Option<()> {
         loop {
             self.fill(1);
@@ -170,7 +171,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Appends the rest of the region to `bytes`; more than `limit` bytes are left out, which is recorded as a problem.
+    /// Appends the rest of the region to `bytes`. Bytes above `limit` are omitted, and a problem is added.
     pub(crate) fn rest(&mut self, what: &'static str, bytes: &mut Vec<u8>, limit: usize) {
         let mut left = limit;
         loop {
@@ -190,13 +191,14 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Ends the stream for good: what follows cannot be interpreted.
+    /// Ends the stream permanently, because the data that follows cannot be interpreted.
     pub(crate) fn close(&mut self) {
         (self.ended, self.closed, self.failure) = (true, true, None);
         (self.output_begin, self.output_end) = (0, 0);
     }
 
-    /// Reports the end of the region: its cause, or that bytes of a structure are `missing` (structure, bytes needed, bytes available).
+    /// Adds a problem for the end of the region: its cause, or that bytes of a structure are missing. `missing` is (structure, bytes
+    /// needed, bytes available).
     fn tell_end(&mut self, missing: Option<(&'static str, u64, u64)>) {
         let offset = self.offset();
         if let Some(error) = self.failure.take() {
@@ -207,7 +209,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.close();
     }
 
-    /// Makes at least `least` bytes available, if the region has them.
+    /// Makes at least `least` decompressed bytes available, if the region has them.
     fn fill(&mut self, least: usize) {
         debug_assert!(least <= OUTPUT_BYTES, "a piece must fit the buffer");
         if self.output_end - self.output_begin >= least || self.ended {
@@ -222,7 +224,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Decompresses as much as the buffers allow.
+    /// Decompresses as many bytes as the buffers allow.
     fn step(&mut self) -> Result<(), Error> {
         if self.input_begin == self.input_end {
             self.read()?;

@@ -1,4 +1,4 @@
-//! Tests that memory does not grow with a log, whatever it holds or claims: the allocator gives no more than a fixed amount.
+//! Tests that memory does not grow with a log, whatever it contains or claims: the allocator enforces a fixed limit.
 
 use cap::Cap;
 use darshan_log::text::{DxtLayout, dxt_parser};
@@ -10,16 +10,17 @@ use std::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Lock for tests that share the allocator.
+/// Lock for tests that share the allocator, so that they run one after another.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Memory limit in bytes: twice the size of all buffers of a reader or writer.
 const BOUND: usize = 2 << 20;
 
-/// Memory limit in bytes with bzip2's tables and its block of 900,000 bytes.
+/// Memory limit in bytes for reading bzip2 logs: bzip2 needs tables and a block of 900,000 bytes.
 const BZIP2_BOUND: usize = 8 << 20;
 
-/// Runs `run` with [`BOUND`] bytes more than are allocated now; an allocation beyond that ends the process and reports its size.
+/// Calls `run` while limiting the memory to [`BOUND`] bytes more than are allocated now. An allocation above the limit ends the process and
+/// reports its size.
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
     bounded_by(BOUND, run)
 }
@@ -83,7 +84,7 @@ fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
     assert_eq!(count, SEGMENTS);
 }
 
-/// Builds a log with one region, uncompressed or one zlib stream.
+/// Builds a log with one region, either uncompressed or one zlib stream; `place` is the region's index.
 fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
     if zlib {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
@@ -94,7 +95,7 @@ fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
     }
 }
 
-/// Builds a log with one region that is already compressed.
+/// Builds a log with one region whose bytes are already compressed.
 fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 1328];
     bytes[..4].copy_from_slice(b"3.41");
@@ -110,7 +111,7 @@ fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec
     bytes
 }
 
-/// Counter of the bytes printed, a measure of work.
+/// Output that only counts the bytes written to it, as a measure of work.
 struct Counting(u64);
 
 impl Write for Counting {
@@ -127,7 +128,7 @@ impl Write for Counting {
 #[test]
 fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     let _alone = ONE_AT_A_TIME.lock();
-    // bzip2 packs 45 MB of zeros into 60 bytes: concatenated streams in a file of megabytes unpack to terabytes.
+    // bzip2 compresses 45 MB of zeros to 60 bytes: concatenated streams in a file of megabytes decompress to terabytes.
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     (0..45).for_each(|_| encoder.write_all(&vec![0; 1 << 20]).expect("writing to memory"));
     let stream = encoder.finish().expect("writing to memory");
@@ -147,7 +148,7 @@ fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     }
 }
 
-/// Returns the number of records of all modules, and the problems of the log.
+/// Returns the number of records in all modules, and the messages of the problems found.
 fn count(bytes: &[u8]) -> (u64, Vec<String>) {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     let mut records = 0;
@@ -174,7 +175,7 @@ fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     drop(names);
     let kept = bounded_by(160 << 20, || Log::new(Cursor::new(&bytes)).expect("a log").names().len());
     assert!((900_000..1_100_000).contains(&kept), "{kept}");
-    // Layouts without components; with segments, so that the layouts are kept.
+    // Layouts without components. The log has segments too, so that the layouts are held in memory.
     let layouts: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id, 0, 0, 0]).flat_map(u64::to_le_bytes).collect();
     let mut bytes = log(9, 2, &layouts, true);
     let end = bytes.len() as u64;
@@ -191,7 +192,7 @@ fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     });
 }
 
-/// Reads and prints everything; returns the number of problems.
+/// Reads and prints the whole log; returns the number of problems.
 fn read(bytes: &[u8]) -> usize {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     for api in [Api::Posix, Api::MpiIo] {

@@ -1,7 +1,7 @@
 """Traces a program's I/O, and reads traces and Darshan logs as data frames.
 
-``dxt.open`` opens what was traced, ``dxt.corpus`` reads many jobs, ``dxt.trace`` has programs traced, and ``python -m dxt.run`` traces a
-script. docs/python.md has examples, docs/interop.md says what the columns mean.
+``dxt.open`` opens traces and logs, ``dxt.corpus`` reads many jobs, ``dxt.trace`` traces programs, and ``python -m dxt.run`` traces a
+script. Examples: docs/python.md. Columns: docs/interop.md.
 """
 
 from ._corpus import corpus

@@ -1,4 +1,4 @@
-"""Many jobs."""
+"""Reads many jobs at once."""
 
 import json
 import os
@@ -21,17 +21,17 @@ def corpus(
     force: bool = False,
     thresholds: Optional[Path] = None,
 ) -> dict[str, Any]:
-    """Reads all jobs in directories, however deep, as ``dxt-analyze corpus --format json``: ``jobs`` is a list of dicts, of which any frame
-    is made, the others are sums over them.
+    """Reads all jobs below directories; returns the content of ``dxt-analyze corpus --format json``.
 
-    It is done by ``dxt-analyze``, so that a log that cannot be read costs that log alone. ``left_out`` says what could not be read.
+    ``jobs`` is a list of dicts, from which any data frame can be made; the other entries are totals over jobs. Runs ``dxt-analyze``, so
+    that an unreadable log is only left out. ``left_out`` lists what could not be read.
 
-    :param findings: whether to look for findings, too; without, a long trace is read many times faster.
-    :param limit: jobs to list, all if None.
-    :param sort: what comes first, as the command's ``--sort``.
-    :param output: a directory for tables in Parquet (``jobs``, ``job_files``, ``job_findings``); ``force`` replaces those that exist.
+    :param findings: look for findings, too; without, long traces are read many times faster.
+    :param limit: maximum number of jobs to list, all if None.
+    :param sort: order of the jobs, as the command's ``--sort``.
+    :param output: directory for tables in Parquet (``jobs``, ``job_files``, ``job_findings``); ``force`` replaces existing tables.
     :raises DxtError: if there is nothing to read.
-    :raises ValueError: if what is asked for makes no sense.
+    :raises ValueError: if an argument is invalid.
     """
     paths: list[str] = []
     for named in places:
@@ -45,7 +45,7 @@ def corpus(
     command += ["--force"] if force else []
     command += [] if thresholds is None else ["--thresholds", os.fspath(thresholds)]
     done = subprocess.run([*command, "--", *paths], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    # 3: something is missing of a job, which its row says.
+    # 3: data are missing from a job; its row says so.
     if done.returncode in (0, 3):
         result: dict[str, Any] = json.loads(done.stdout)
         return result

@@ -1,4 +1,4 @@
-"""The compiled half of the package."""
+"""The compiled module of the package."""
 
 from typing import Any, Optional, TypedDict
 
@@ -8,14 +8,14 @@ class DxtError(Exception):
     """A trace or a log cannot be read."""
 
 class Problem(TypedDict):
-    """Something that could not be read."""
+    """A part of a file that could not be read."""
 
     file: str
     offset: int
     what: str
 
 class Lost(TypedDict):
-    """What a stream has left out."""
+    """Segments that a stream has left out."""
 
     segments: int
     blocks: int
@@ -38,7 +38,7 @@ class Segments:
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object: ...
 
 class Table:
-    """A table, for whatever takes Arrow."""
+    """A table, for libraries that take Arrow data."""
 
     @property
     def columns(self) -> list[str]: ...

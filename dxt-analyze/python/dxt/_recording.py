@@ -1,4 +1,4 @@
-"""What was recorded of a job."""
+"""The recording of a job: its traces or its Darshan log."""
 
 import json
 import os
@@ -14,7 +14,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class IncompleteWarning(UserWarning):
-    """Something is missing from what was opened: all numbers are lower bounds. The commands say the same and end with 3."""
+    """Data are missing from the recording, so all numbers are lower bounds. The commands report the same with exit code 3."""
 
 
 def open(
@@ -23,16 +23,16 @@ def open(
     layout: Optional[Path] = None,
     thresholds: Optional[Path] = None,
 ) -> "Recording":
-    """Opens the traces of a job: files, or directories with its ``*.dxt`` files; or its Darshan log.
+    """Opens the traces of a job (files, or directories with its ``*.dxt`` files), or its Darshan log.
 
-    Only tables are read; segments are read when they are asked for.
+    Reads only tables; segments are read on demand.
 
-    :param job: the key of a job, if the traces are of several.
-    :param layout: a file with stripe layouts, as the commands' ``--layout``.
-    :param thresholds: a file with other thresholds for findings, as ``--thresholds``.
+    :param job: key of a job, if the traces are of several jobs.
+    :param layout: file with stripe layouts, as the commands' ``--layout``.
+    :param thresholds: file with other thresholds for findings, as ``--thresholds``.
     :raises DxtError: if nothing can be read.
     :raises OSError: if a file cannot be opened.
-    :raises ValueError: if what is named makes no sense, for instance traces of two jobs.
+    :raises ValueError: if an argument is invalid, for instance if traces are of two jobs.
     """
     paths: list[str] = []
     for named in traces:
@@ -47,10 +47,10 @@ def open(
 
 
 class Recording:
-    """A job that is open; made by :func:`dxt.open`.
+    """An open job; made by :func:`dxt.open`.
 
-    The first of ``job``, ``ranks``, ``files`` and ``summary()`` reads all segments once. Methods take the commands' selection: ``ranks``,
-    ``files``, ``layer`` and ``time`` (seconds since the job's start); what is left out chooses everything.
+    The first use of ``job``, ``ranks``, ``files`` or ``summary()`` reads all segments once. Methods take the selection of the commands:
+    ``ranks``, ``files``, ``layer`` and ``time`` (seconds since the job's start); by default everything is selected.
     """
 
     def __init__(self, opened: Job, paths: list[str]) -> None:
@@ -69,12 +69,12 @@ class Recording:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was known to be missing when it was opened."""
+        """True if nothing was known to be missing when the job was opened."""
         return self._opened.remarks()[0]
 
     @property
     def remarks(self) -> list[str]:
-        """What there is to say of what is missing, a sentence each."""
+        """Missing data, one sentence each."""
         return self._opened.remarks()[1]
 
     @cached_property
@@ -85,21 +85,21 @@ class Recording:
 
     @cached_property
     def ranks(self) -> list[dict[str, Any]]:
-        """A dict for each process, with the columns of the table *ranks* of docs/interop.md; ``job["mpi_ranks"]`` is how many ranks there were.
+        """One dict per process, with the columns of the table *ranks* of docs/interop.md; ``job["mpi_ranks"]`` is the number of ranks.
 
-        Rank -1 is a process without MPI, or what a Darshan log counts of all ranks together.
+        Rank -1 is a process without MPI, or the records of a Darshan log that stand for all ranks together.
         """
         return self._opened.ranks().rows()
 
     @cached_property
     def files(self) -> list[dict[str, Any]]:
-        """A dict for each file that was used, with the columns of the table *files* of docs/interop.md."""
+        """One dict per file used, with the columns of the table *files* of docs/interop.md."""
         return self._opened.files().rows()
 
     @cached_property
     def layouts(self) -> list[dict[str, Any]]:
-        """Stripe layouts, where they are known: ``file``, ``origin`` and ``components``, each with first and last byte (``end`` is one past
-        it, or None), ``stripe_size``, ``stripe_count``, ``osts``, ``pool``, ``mirror``, ``on_metadata`` and ``active``."""
+        """Known stripe layouts: ``file``, ``origin`` and ``components``, each with its range of bytes (``end`` is exclusive,
+        or None), ``stripe_size``, ``stripe_count``, ``osts``, ``pool``, ``mirror``, ``on_metadata`` and ``active``."""
         layouts: list[dict[str, Any]] = json.loads(self._opened.layouts())
         return layouts
 
@@ -113,12 +113,12 @@ class Recording:
         columns: Optional[Iterable[str]] = None,
         strict: bool = True,
     ) -> Segments:
-        """The segments, for whatever takes an Arrow stream (``__arrow_c_stream__``): polars, pandas, pyarrow, DuckDB.
+        """Returns the segments, for libraries that take an Arrow stream (``__arrow_c_stream__``): polars, pandas, pyarrow, DuckDB.
 
-        A row for each call on record, by process, thread and the order in which calls were recorded; nothing is read before it is taken.
+        One row per recorded call, ordered by process, thread and recording order. The trace is read as the stream is consumed.
 
-        :param columns: names of columns, in the order wanted; what is not named is not made.
-        :param strict: whether segments that cannot be read are an error. Otherwise they are left out, and ``lost`` counts them.
+        :param columns: names of the columns wanted, in this order; others are not computed.
+        :param strict: if True, unreadable segments are an error; otherwise they are left out, and ``lost`` counts them.
         """
         if isinstance(columns, str):
             raise TypeError("columns: give a list of names")
@@ -135,7 +135,11 @@ class Recording:
         top: int = 10,
         profiles: bool = False,
     ) -> dict[str, Any]:
-        """What ``dxt-analyze summary --format json`` says, with ``top`` files; ``profiles``: sizes and strides also of a full trace."""
+        """Returns the content of ``dxt-analyze summary --format json``.
+
+        :param top: number of files.
+        :param profiles: compute sizes and strides of a full trace, too.
+        """
         summary: dict[str, Any] = json.loads(self._part(ranks, files, layer, time).summary(top, profiles))
         return summary
 
@@ -147,7 +151,7 @@ class Recording:
         layer: Optional[Layers] = None,
         time: Optional[Time] = None,
     ) -> list[dict[str, Any]]:
-        """The findings of ``dxt-analyze report --format json``, the most severe first."""
+        """Returns the findings of ``dxt-analyze report --format json``, the most severe first."""
         findings: list[dict[str, Any]] = json.loads(self._part(ranks, files, layer, time).findings())
         return findings
 
@@ -160,7 +164,7 @@ class Recording:
         layer: Optional[Layers] = None,
         time: Optional[Time] = None,
     ) -> Table:
-        """One of the small tables of docs/interop.md, ``files``, ``ranks`` or ``findings``, for whatever takes Arrow."""
+        """Returns a small table of docs/interop.md (``files``, ``ranks`` or ``findings``), for libraries that take Arrow data."""
         part = self._part(ranks, files, layer, time)
         if name == "files":
             return part.files()

@@ -1,4 +1,4 @@
-"""What of a job is looked at: arguments in the words of the command line's ``--ranks``, ``--files``, ``--layer`` and ``--time``."""
+"""Selection of a part of a job: converts arguments to the command line's ``--ranks``, ``--files``, ``--layer`` and ``--time``."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Optional, Union
 if TYPE_CHECKING:
     from ._dxt import _Choice
 
-#: A rank, several, or ranges as on the command line (``"0,4:7,12:"``, both ends of a range belong to it).
+#: A rank, several, or ranges as on the command line (``"0,4:7,12:"``, including both ends).
 Ranks = Union[int, str, Iterable[int]]
-#: A pattern of paths or several; one without a slash is compared with the last part of a path.
+#: A pattern of paths, or several; patterns without a slash match the last part of a path.
 Files = Union[str, Iterable[str]]
 #: ``posix``, ``stdio``, ``mpiio``, ``hdf5`` or ``pnetcdf``, or several of them.
 Layers = Union[str, Iterable[str]]
-#: From and until, in seconds since the job's start, ``None`` for an open end; or as on the command line, ``"1.5:3"``.
+#: Start and end, in seconds since the job's start, ``None`` for an open end; or as on the command line, ``"1.5:3"``.
 Time = Union[str, tuple[Optional[float], Optional[float]]]
 
 
 def choice(ranks: Optional[Ranks], files: Optional[Files], layer: Optional[Layers], time: Optional[Time]) -> "_Choice":
-    """All four, for the compiled half."""
+    """Converts the selection for the compiled module."""
     return {
         "ranks": None if ranks is None else _ranks(ranks),
         "files": _words("files", files),
@@ -34,7 +34,7 @@ def _ranks(ranks: Ranks) -> str:
         numbers = [ranks.start, ranks.stop - 1]
         joined = f"{numbers[0]}:{numbers[1]}"
     else:
-        # Numbers of NumPy are no int, but as good as one.
+        # NumPy integers are not int, but have __index__.
         numbers = [ranks.__index__()] if hasattr(ranks, "__index__") else [rank.__index__() for rank in ranks]
         joined = ",".join(map(str, numbers))
     if not numbers:
@@ -61,7 +61,7 @@ def _time(time: Time) -> str:
 
 
 def _seconds(seconds: Optional[float]) -> str:
-    """To the nanosecond, without an exponent."""
+    """Formats seconds with nine decimals, without an exponent."""
     if seconds is None:
         return ""
     if not 0 <= seconds < float("inf"):

@@ -1,4 +1,4 @@
-"""The programs that came with the package."""
+"""Finds the programs that are installed with the package."""
 
 import os
 import shutil
@@ -10,16 +10,16 @@ PACKAGE = "dxt-tracer"
 
 
 def find(name: str) -> Path:
-    """Where ``dxt-analyze``, ``dxt-run`` or ``libdxt_tracer.so`` is: where the installer put it, or else on PATH.
+    """Returns the path of ``dxt-analyze``, ``dxt-run`` or ``libdxt_tracer.so``: as installed with the package, else on PATH.
 
-    :raises FileNotFoundError: if the package came without it.
+    :raises FileNotFoundError: if the package was installed without it.
     """
     try:
         installed = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
         installed = []
     candidates = [Path(os.fspath(file.locate())) for file in installed if file.name == name]
-    # An installer with a prefix of its own may have moved what it lists.
+    # Installers with another prefix may have moved the files from where they are listed.
     candidates += [Path(sysconfig.get_path("scripts"), name), Path(sysconfig.get_path("data"), "lib", "dxt", name)]
     on_path = shutil.which(name)
     candidates += [Path(on_path)] if on_path else []

@@ -1,4 +1,4 @@
-"""Programs that are started are traced."""
+"""Traces programs that this process starts."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from typing import Any, Optional, Union
 from ._recording import Recording, open
 from ._tools import find
 
-#: What :func:`trace` takes beside its own arguments: ``DXT_`` and the name in capitals is a variable of docs/configuration.md.
+#: Settings of :func:`trace`: each name in capitals, after ``DXT_``, is a variable of docs/configuration.md.
 SETTINGS = frozenset(
     {
         "anonymize",
@@ -57,17 +57,17 @@ Setting = Union[str, int, float, "os.PathLike[str]", Iterable[str]]
 
 
 def trace(output: Union[str, "os.PathLike[str]"] = ".", *, counters: bool = False, **settings: Setting) -> "Tracing":
-    """A context in which programs that this process starts are traced; their traces go to the directory ``output``.
+    """Returns a context in which programs that this process starts are traced, with traces in the directory ``output``.
 
-    This process is not: the tracer is loaded when a program starts. Nor are children that are forked and start no program, such as those of
-    ``multiprocessing`` by ``fork``; those by ``spawn`` and ``forkserver`` are. Inside of the context the tracer's variables are in
-    ``os.environ``, for all threads.
+    This process itself is not traced, as the tracer is loaded when a program starts. Forked children that start no program are not
+    traced either (``multiprocessing`` with ``fork``; with ``spawn`` and ``forkserver`` they are). Within the context the tracer's
+    variables are set in ``os.environ``, for all threads.
 
     :param counters: keep exact counters instead of segments (docs/counters.md).
-    :param settings: further variables of docs/configuration.md, ``include="/scratch/*"`` for ``DXT_INCLUDE``. Of several words a list is made.
+    :param settings: further variables of docs/configuration.md, such as ``include="/scratch/*"`` for ``DXT_INCLUDE``. Several words become a list.
     :raises TypeError: if there is no such setting.
-    :raises ValueError: when it is entered, if a setting makes no sense.
-    :raises FileNotFoundError: if the tracer did not come with the package.
+    :raises ValueError: on entering the context, if a setting is invalid.
+    :raises FileNotFoundError: if the package was installed without the tracer.
     """
     unknown = sorted(set(settings) - SETTINGS)
     if unknown:
@@ -84,13 +84,13 @@ def _text(value: Setting) -> str:
 
 
 class Tracing:
-    """Programs that are started are traced; made by :func:`dxt.trace`, to be used in ``with``."""
+    """Context in which started programs are traced; made by :func:`dxt.trace`, used by ``with``."""
 
     def __init__(self, output: Path, counters: bool, settings: dict[str, str]) -> None:
         self._library = find("libdxt_tracer.so")
         if any(character.isspace() or character == ":" for character in str(self._library)):
             raise ValueError(f"the library's path has a space or a colon, which LD_PRELOAD cannot hold: {self._library}")
-        #: Where traces go.
+        #: Directory of the traces.
         self.output = output.absolute()
         self._counters = counters
         self._settings = settings
@@ -106,18 +106,18 @@ class Tracing:
         self._there = set(self.output.glob("*.dxt"))
         own = {
             "DXT_ENABLE": "counters" if self._counters else "trace",
-            # A percent sign would begin a pattern.
+            # An unescaped percent sign would begin a pattern.
             "DXT_OUTPUT_DIR": str(self.output).replace("%", "%%"),
             "DXT_JOB_ID": os.environ.get("DXT_JOB_ID") or f"{platform.node()}.{os.getpid()}.{time.time_ns()}",
         }
         self._check({**own, **self._settings})
         if not ("DXT_SPOOL" in self._settings or os.environ.get("DXT_SPOOL")):
-            # What processes that are killed leave there, is made a trace of in the end.
+            # Spools that killed processes leave here become traces at the end.
             self._spools = tempfile.mkdtemp(prefix="dxt-trace.")
             own["DXT_SPOOL"] = self._spools
         self._set = {**own, **self._settings}
         preloaded = os.environ.get("LD_PRELOAD")
-        # Ours first: a library before us would keep its calls from us.
+        # The tracer comes first: calls of libraries before it would not reach it.
         preload = f"{self._library}:{preloaded}" if preloaded else str(self._library)
         changed = {**self._set, "LD_PRELOAD": preload}
         self._before = {name: os.environ.get(name) for name in changed}
@@ -125,18 +125,18 @@ class Tracing:
         return self
 
     def _make_output(self) -> None:
-        """Whoever may read traces may enter the directories that are made for them, whatever the umask."""
+        """Makes the output directory. All users who may read the traces may enter new directories, regardless of the umask."""
         made = [place for place in (self.output, *self.output.parents) if not place.exists()]
         self.output.mkdir(parents=True, exist_ok=True)
         mode = self._settings.get("DXT_TRACE_MODE") or os.environ.get("DXT_TRACE_MODE") or ""
-        # Of anything else the tracer says that it makes no sense.
+        # The tracer itself reports invalid modes.
         if re.fullmatch("0*6[0246]{2}", mode):
             rights = int(mode, 8)
             for place in made:
                 place.chmod(rights | (rights & 0o444) >> 2)
 
     def _check(self, settings: dict[str, str]) -> None:
-        """Lets the tracer say what makes no sense: with that, programs would run untraced."""
+        """Raises the tracer's message on an invalid setting, with which programs would run untraced."""
         check = {"DXT_ENABLE": f"check:{settings['DXT_ENABLE']}", "LD_PRELOAD": str(self._library)}
         try:
             done = subprocess.run(["true"], env={**os.environ, **settings, **check}, capture_output=True, text=True, check=False)
@@ -161,7 +161,7 @@ class Tracing:
         self._recover()
 
     def _recover(self) -> None:
-        """Makes traces of what processes that were killed have left."""
+        """Recovers traces of killed processes from their spools."""
         spools, self._spools = self._spools, None
         if spools is None:
             return
@@ -179,18 +179,18 @@ class Tracing:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of a program that is to be traced, for ``subprocess.run(..., env=t.env)``: inside of the context it is that of
-        this process, so that it need not be named."""
+        """Environment of a program to trace, for ``subprocess.run(..., env=t.env)``. Within the context this is the environment of this
+        process, so it need not be passed."""
         self._entered()
         return dict(os.environ)
 
     def run(self, command: Sequence[Union[str, "os.PathLike[str]"]], **how: Any) -> "subprocess.CompletedProcess[Any]":
-        """Runs a command under ``dxt-run``, which also hands the tracer on to the ranks of ``mpirun``, ``mpiexec`` and ``srun``, and says on
-        standard error what cannot be traced. ``how`` goes to ``subprocess.run``."""
+        """Runs a command under ``dxt-run``, which passes the tracer on to the ranks of ``mpirun``, ``mpiexec`` and ``srun``, and reports on
+        standard error what cannot be traced. ``how`` is passed to ``subprocess.run``."""
         before = self._entered()
         env = dict(how.pop("env", None) or os.environ)
         env.update(self._set)
-        # dxt-run itself is not to be traced; it sets it for what it runs.
+        # dxt-run itself is not traced; it sets LD_PRELOAD for the command.
         if before["LD_PRELOAD"] is None:
             env.pop("LD_PRELOAD", None)
         else:
@@ -210,9 +210,9 @@ class Tracing:
         return sorted(set(self.output.glob("*.dxt")) - self._there)
 
     def open(self) -> Recording:
-        """Opens :attr:`traces`, when the context is left: then also those of processes that were killed are there.
+        """Opens :attr:`traces`. Call it after the context: traces of killed processes exist only then.
 
-        :raises FileNotFoundError: if there is none.
+        :raises FileNotFoundError: if there is no trace.
         """
         traces = self.traces
         if not traces:

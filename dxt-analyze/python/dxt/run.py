@@ -1,7 +1,7 @@
-"""``python -m dxt.run [OPTION...] SCRIPT [ARGUMENT...]``: runs a script under the tracer, in a Python of its own.
+"""``python -m dxt.run [OPTION...] SCRIPT [ARGUMENT...]``: runs a script under the tracer, in a new Python process.
 
-Also ``-m MODULE`` and ``-c CODE``, as Python takes them. Options are those of ``dxt-run`` (``-o DIR`` says where traces go); the exit status
-is the script's. For ranks of MPI it is the other way round: ``dxt-run mpirun -n 4 python script.py``.
+Also takes ``-m MODULE`` and ``-c CODE``, as Python does. Options are those of ``dxt-run`` (``-o DIR``: directory of the traces). The exit
+status is the script's. For MPI, use dxt-run instead: ``dxt-run mpirun -n 4 python script.py``.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Optional
 
 from ._tools import find
 
-#: Options of dxt-run that have a value.
+#: Options of dxt-run that take a value.
 WITH_VALUE = frozenset(
     {
         "-o",
@@ -26,12 +26,12 @@ WITH_VALUE = frozenset(
     }
 )
 
-#: Options that have dxt-run print something and end; what follows --link-flags is its own.
+#: Options with which dxt-run prints something and ends; all words after --link-flags belong to it.
 ENDS = frozenset({"-V", "--version", "--print-preload", "--link-flags"})
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Options of ``dxt-run``, and what is for Python."""
+    """Splits words into options of ``dxt-run`` and arguments of Python."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--", "-m", "-c"):
         if words[at] == "--link-flags":
@@ -42,7 +42,7 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
-    """Becomes dxt-run; returns only where there is nothing to run."""
+    """Becomes dxt-run; returns only if there is nothing to run."""
     options, rest = split(sys.argv[1:] if words is None else words)
     if "-h" in options or "--help" in options:
         print(__doc__)

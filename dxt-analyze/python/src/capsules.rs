@@ -1,5 +1,5 @@
 //! Record batches as capsules of the Arrow PyCapsule interface
-//! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>), which consumers take without a copy.
+//! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>), which consumers use without copying the data.
 
 use crate::errors::raised;
 use crate::wait::PATIENCE;
@@ -13,19 +13,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::thread::ThreadId;
 
-/// Returns the capsule of a schema.
+/// Returns an Arrow capsule of a schema.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| raised(&error.into()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// Returns the capsule of a stream with one batch.
+/// Returns an Arrow capsule of a stream with one record batch.
 pub(crate) fn batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = batch.schema();
     stream(py, Box::new(RecordBatchIterator::new([Ok(batch.clone())], schema)))
 }
 
-/// Returns the capsule of a stream of segments, which are read while the stream is consumed.
+/// Returns an Arrow capsule of a stream of segments, which are read while the stream is consumed.
 pub(crate) fn segments(py: Python<'_>, segments: Segments, strict: bool) -> PyResult<Bound<'_, PyCapsule>> {
     let schema = segments.schema();
     stream(py, Box::new(Reader { segments, schema, strict, asked_by: std::thread::current().id() }))
@@ -35,12 +35,12 @@ fn stream(py: Python<'_>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
 }
 
-/// Stream that the consumer of a capsule calls, from any thread, attached to Python or not.
+/// Stream of record batches. The consumer of an Arrow capsule calls it from any thread, attached to Python or not.
 struct Reader {
     segments: Segments,
     schema: SchemaRef,
     strict: bool,
-    /// Thread that requested the stream. No other one looks for signals, since it may have no right to wait for Python.
+    /// Thread that requested the stream. Only this thread checks for signals, since another thread may not be allowed to wait for Python.
     asked_by: ThreadId,
 }
 
@@ -67,19 +67,19 @@ impl Iterator for Reader {
 }
 
 impl Reader {
-    /// Returns the exception raised by a signal's handler. The consumer makes an exception of its own of it; therefore a keyboard interrupt
-    /// is raised again as soon as Python runs, so that nobody takes it for an error.
+    /// Checks for signals and returns the exception raised by a signal handler. The consumer turns it into an exception of its own.
+    /// Therefore a keyboard interrupt is raised again as soon as Python code runs, so that it is not mistaken for an error.
     fn signals(&self) -> Option<ArrowError> {
         if self.asked_by != std::thread::current().id() {
             return None;
         }
         Python::try_attach(|py| {
             let raised = py.check_signals().err()?;
-            // Formatted first: formatting looks for signals as well, and would consume the interrupt that is raised again.
+            // Formatted first: formatting checks for signals as well, and would consume the interrupt that is raised again.
             let words = format!("interrupted: {raised}");
             if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
                 let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
-                // Fails only if SIGINT is ignored, and then nothing was raised.
+                // Fails only if SIGINT is ignored; then there was no interrupt to raise again.
                 drop(again);
             }
             Some(ArrowError::ExternalError(words.into()))

@@ -1,4 +1,4 @@
-//! Open job. Texts are JSON, which `../dxt/` reads.
+//! Job whose traces were opened for analysis. Texts are passed as JSON, which the Python code in `../dxt/` decodes.
 
 use crate::segments::Segments;
 use crate::table::Table;
@@ -9,11 +9,11 @@ use dxt_analyze::session::{Inputs, LayerName};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Job, or a part of one.
+/// Job opened for analysis, or a part of one.
 #[pyclass(frozen, module = "dxt._dxt")]
 pub(crate) struct Job(Opened);
 
-/// Selection of a part of a job, in the syntax of the command line.
+/// Filter that selects a part of a job, in the syntax of the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Choice {
@@ -49,13 +49,13 @@ impl Job {
         wait(py, move || Opened::new(&inputs, layout)).map(Self)
     }
 
-    /// Returns the selected part.
+    /// Returns the part of the job that `choice` selects.
     fn part(&self, py: Python<'_>, choice: Choice) -> PyResult<Self> {
         let job = self.0.clone();
         wait(py, move || job.part(&choice.inputs()?)).map(Self)
     }
 
-    /// Returns true if nothing is known to be missing, and the remarks on the job.
+    /// Returns true if no data is known to be missing, and the remarks on the job.
     fn remarks(&self, py: Python<'_>) -> (bool, Vec<String>) {
         py.detach(|| self.0.remarks())
     }

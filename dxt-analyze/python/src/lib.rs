@@ -17,7 +17,7 @@ mod wait;
 
 use pyo3::prelude::*;
 
-/// Compiled half of the package.
+/// Compiled part of the Python package ``dxt``.
 #[pymodule]
 fn _dxt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Standard error belongs to Python.

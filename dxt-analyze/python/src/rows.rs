@@ -8,7 +8,7 @@ use arrow_schema::{DataType, TimeUnit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// Returns one dict for each row.
+/// Returns one Python dict for each row of a table.
 pub(crate) fn dicts<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
     let schema = batch.schema();
     let out = PyList::empty(py);
@@ -22,7 +22,7 @@ pub(crate) fn dicts<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound
     Ok(out)
 }
 
-/// Converts one value; the tables have no other types.
+/// Converts one value of a table to a Python object. The tables have no types besides those handled here.
 fn value<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

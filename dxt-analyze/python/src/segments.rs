@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// Segments of a job, or of a part of one, with some columns or all; docs/interop.md explains the columns.
 ///
-/// Anything that takes Arrow streams takes this object (``polars.DataFrame(it)``, ``pyarrow.table(it)``,
-/// ``pandas.DataFrame.from_arrow(it)``, DuckDB by its name in a query), any number of times: the trace is read again each time.
+/// Any consumer of Arrow streams accepts this object (``polars.DataFrame(it)``, ``pyarrow.table(it)``, ``pandas.DataFrame.from_arrow(it)``,
+/// DuckDB by its name in a query), any number of times: the trace is read again each time.
 #[pyclass(frozen, module = "dxt")]
 pub(crate) struct Segments {
     job: Opened,
     columns: Option<Vec<String>>,
     strict: bool,
-    /// Losses of the stream that was requested last.
+    /// Data that could not be read by the stream that was requested last.
     losses: Mutex<Losses>,
 }
 
@@ -58,7 +58,7 @@ impl Segments {
         Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// Data that the last stream has left out so far with ``strict=False``: a dict of ``segments``, ``blocks`` and ``problems`` (each with
+    /// Data that the last stream has skipped so far with ``strict=False``: a dict of ``segments``, ``blocks`` and ``problems`` (each with
     /// ``file``, ``offset`` and ``what``).
     #[getter]
     fn lost<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

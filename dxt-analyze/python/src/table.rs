@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-/// Table for anything that takes Arrow; ``rows()`` are dicts.
+/// Table for any consumer of Arrow data; ``rows()`` returns it as dicts.
 #[pyclass(frozen, module = "dxt")]
 pub(crate) struct Table(pub(crate) RecordBatch);
 

@@ -1,4 +1,4 @@
-//! Waiting for work on another thread: other Python threads run meanwhile, and a signal's handler may end the wait.
+//! Waiting for work on another thread: other Python threads run meanwhile, and a signal handler may end the wait.
 
 use crate::errors::{DxtError, raised};
 use anyhow::Result;
@@ -6,10 +6,11 @@ use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Maximum delay of a signal.
+/// Maximum delay before a signal is handled while waiting.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs `work` on another thread and waits. Returns at once if a signal's handler raises an exception; the result is then discarded.
+/// Runs `work` on another thread and waits for its result. Returns at once if a signal handler raises an exception; the result is then
+/// discarded.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,

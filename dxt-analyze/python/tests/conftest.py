@@ -1,4 +1,4 @@
-"""What the tests look at: a program that is traced here, a trace that dxt-synth makes, and Darshan logs of testdata/."""
+"""Fixtures: a program that is traced, and runs of dxt-analyze's commands and exports."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ sys.exit(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says what was skipped as all tests here do: scripts/test.sh looks for it."""
+    """Reports skipped tests in the project's format, which scripts/test.sh reads."""
     for report in terminalreporter.stats.get("skipped", []):
         why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         print(f"skipped: {report.nodeid}: {why}", file=sys.stderr)
@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A script that writes 100 times 1000 bytes to written.dat, and reads them in pieces of 4096."""
+    """Script that writes 100 times 1000 bytes to written.dat, and reads them in pieces of 4096 bytes."""
     path = tmp_path_factory.mktemp("program") / "program.py"
     path.write_text(PROGRAM)
     return path
@@ -45,7 +45,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def traced(tmp_path_factory: pytest.TempPathFactory, program: Path) -> dxt.Tracing:
-    """The program's trace; its file is beside it."""
+    """The program's trace; written.dat is beside it."""
     folder = tmp_path_factory.mktemp("traced")
     with dxt.trace(folder / "traces") as tracing:
         subprocess.run([sys.executable, program, folder], check=True)
@@ -54,7 +54,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory, program: Path) -> dxt.Traci
 
 @pytest.fixture(scope="session")
 def commands() -> Callable[..., Any]:
-    """What a command of dxt-analyze says as JSON."""
+    """Runs a command of dxt-analyze and returns its JSON output."""
 
     def run(*words: object) -> Any:
         done = subprocess.run([find("dxt-analyze"), *map(str, words), "--format", "json"], capture_output=True)
@@ -66,7 +66,7 @@ def commands() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """A directory of Parquet files, made by ``export --to parquet``."""
+    """Makes a directory of Parquet files by ``export --to parquet``."""
 
     def export(trace: Path, *words: object) -> Path:
         place = tmp_path_factory.mktemp("exported")

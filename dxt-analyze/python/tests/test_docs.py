@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, and the package's types hold."""
+"""Tests of the examples of docs/python.md, and of the package's types and docstrings."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ DOCS = PROJECT / "docs" / "python.md"
 
 
 def test_examples(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace, in a directory with a script; a block of text behind one is what it prints."""
+    """Runs the examples in order, in one namespace, in a directory with a script. A text block after an example is its output."""
     for module in ("duckdb", "pandas", "polars", "pyarrow"):
         pytest.importorskip(module)
     (tmp_path / "script.py").write_text(program.read_text())

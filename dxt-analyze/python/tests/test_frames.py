@@ -1,4 +1,4 @@
-"""Segments in pandas, polars, pyarrow and DuckDB: row for row what ``export --to parquet`` writes."""
+"""Tests of segments in pandas, polars, pyarrow and DuckDB: the same rows as in ``export --to parquet``."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ LOG = DARSHAN / "gen-mpi8-rt3.5.0.darshan"
 
 
 def plain(table: Any) -> Any:
-    """With texts instead of dictionaries, whose order may differ, and without Parquet's own remarks."""
+    """Converts dictionaries, whose order may differ, to strings, and drops Parquet's metadata."""
     text = pyarrow.types.is_dictionary
     fields = [pyarrow.field(f.name, f.type.value_type if text(f.type) else f.type, f.nullable) for f in table.schema]
     return table.cast(pyarrow.schema(fields))

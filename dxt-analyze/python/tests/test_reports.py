@@ -1,4 +1,4 @@
-"""Plain dicts: what the commands say."""
+"""Tests of dicts: the same content as the commands' JSON output."""
 
 import warnings
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_of_a_part(commands: Callable[..., Any]) -> None:
     recording = dxt.open(LOG)
     part = recording.summary(ranks=[0, 1], layer="posix", top=3)
     assert part == commands("summary", LOG, "--ranks", "0,1", "--layer", "posix", "--top", 3)
-    # The whole is as it was.
+    # The selection does not change the whole recording.
     assert recording.summary() == commands("summary", LOG)
     assert recording.findings(ranks=3) == commands("report", LOG, "--ranks", 3)["findings"]
 

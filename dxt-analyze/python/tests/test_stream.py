@@ -1,4 +1,4 @@
-"""The stream itself: it can be left early, it is interrupted, it says what cannot be read, and it can be had in a forked process."""
+"""Tests of the stream: ended early, interrupted, with unreadable parts, and in a forked process."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ duckdb = pytest.importorskip("duckdb")
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Path:
-    """A trace with many more batches than are made ahead."""
+    """A trace with many more batches than the stream prepares ahead."""
     synth = os.environ.get("DXT_SYNTH")
     if not synth:
         pytest.skip("DXT_SYNTH does not name dxt-synth, which makes long traces")
@@ -44,7 +44,7 @@ def threads() -> set[str]:
 
 
 def gone() -> bool:
-    """Waits until no thread reads segments any more."""
+    """Waits until no thread reads segments; False after 30 s."""
     for _ in range(600):
         if "dxt-segments" not in threads():
             return True
@@ -74,7 +74,7 @@ def test_a_stream_that_is_dropped_ends_its_thread(long: Path) -> None:
 
 def test_a_stream_that_nobody_takes_ends_its_thread(long: Path) -> None:
     capsule = dxt.open(long).segments().__arrow_c_stream__()
-    # A thread gives itself its name.
+    # The new thread sets its name itself, so it may take a moment.
     while "dxt-segments" not in threads():
         time.sleep(0.001)
     del capsule
@@ -121,7 +121,7 @@ try:
         begun.set()
         TAKEN
     except Exception as error:
-        # What the library makes of it; the interrupt itself comes next.
+        # The library's own error; the KeyboardInterrupt comes next.
         for _ in range(600):
             time.sleep(0.1)
 except KeyboardInterrupt:
@@ -168,7 +168,7 @@ def test_a_forked_process_has_threads_of_its_own(traced: dxt.Tracing) -> None:
     if child == 0:
         status = 1
         try:
-            # pyarrow has threads too, which are not here.
+            # Not by pyarrow: its threads do not exist in the forked process.
             capsule = recording.segments().__arrow_c_stream__()
             del capsule
             if recording.summary()["segments"] == rows == dxt.open(traced.output).summary()["segments"]:
@@ -189,7 +189,7 @@ def test_a_forked_process_has_threads_of_its_own(traced: dxt.Tracing) -> None:
 
 
 def damaged(trace: Path, place: Path) -> Path:
-    """A copy with a changed byte in the middle, where segments are."""
+    """Copies a trace and changes a byte in the middle, among the segments."""
     data = bytearray(trace.read_bytes())
     data[len(data) // 2] ^= 0xFF
     place.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Programs that are started are traced."""
+"""Tests of tracing started programs."""
 
 import os
 import re
@@ -18,7 +18,7 @@ DOCS = PROJECT / "docs" / "configuration.md"
 
 
 def moved(recording: dxt.Recording) -> tuple[int, int]:
-    """Bytes that were written to written.dat, and read from it."""
+    """Returns the bytes written to written.dat and read from it."""
     (file,) = [file for file in recording.files if file["file"].endswith("/written.dat")]
     return file["bytes_written"], file["bytes_read"]
 
@@ -56,7 +56,7 @@ def test_settings_are_those_of_the_tracer(tmp_path: Path) -> None:
     assert {name.upper() for name in _tracing.SETTINGS} == known - own
     with pytest.raises(TypeError, match="no setting 'inklude'"):
         dxt.trace("traces", inklude="x")
-    # What the tracer would refuse is said before anything runs untraced.
+    # Settings that the tracer would refuse raise an error before any program runs untraced.
     with pytest.raises(ValueError, match="DXT_BUFFER_MAX=banana makes no sense"), dxt.trace(tmp_path, buffer_max="banana"):
         pytest.fail("it was entered")
     assert "DXT_ENABLE" not in os.environ

@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Fails on options that the format does not have.
+    /// Fails if an option was given that the output format does not support.
     pub(super) fn check(&self) -> Result<(), UsageError> {
         let of_fio = [("--directory", self.directory.is_some()), ("--times", self.times)];
         match of_fio.iter().find(|(_, given)| *given && self.to != ExportFormat::Fio) {

@@ -1,4 +1,4 @@
-//! Fields of a segment in the row formats: the columns that CSV, JSON and Parquet share, and the storage targets of an access.
+//! Fields of a segment (one call) in the row formats: the columns common to CSV, JSON and Parquet, and the storage targets of an access.
 
 use super::Job;
 use crate::layouts::spread::Parts;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::{self, Display};
 use trace_format::op::OpClass;
 
-/// Returns the display name of an operation's form.
+/// Returns the display name of a call's form, such as collective or nonblocking.
 pub(crate) fn mode_name(name: &'static str) -> &'static str {
     if name.is_empty() { "plain" } else { name }
 }
@@ -31,12 +31,12 @@ pub(crate) fn kind_name(class: Option<OpClass>) -> &'static str {
     }
 }
 
-/// Converts ns since the job's start to ns since 1970.
+/// Converts ns since the job's start to ns since 1970-01-01 UTC.
 pub(crate) fn unix(run: &Run, since_start: u64) -> i64 {
     run.start_unix_ns.saturating_add(signed(since_start))
 }
 
-/// Returns the path of the data set that a stream accesses.
+/// Returns the path of the HDF5 data set that a stream's calls access; `None` if they access none.
 pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
@@ -49,7 +49,7 @@ macro_rules! columns {
             $(pub(crate) $field: $kind,)+
         }
 
-        /// Names of the fields, in order.
+        /// Names of the fields (columns), in order.
         pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
 
         impl $name<'_> {
@@ -63,7 +63,7 @@ macro_rules! columns {
 }
 
 columns! {
-    /// Segment as written to CSV and JSON. `docs/interop.md` documents the fields.
+    /// One call as written to CSV and JSON. `docs/interop.md` documents the fields.
     Call {
         job: &'a str,
         rank: i32,
@@ -91,7 +91,7 @@ columns! {
     }
 }
 
-/// CSV field: empty for `None`, numbers of a list separated by blanks.
+/// CSV formatting of a field: `None` is empty, the numbers of a list are separated by blanks.
 struct Field<'a, T>(&'a T);
 
 macro_rules! as_it_is {
@@ -119,17 +119,17 @@ impl Display for Field<'_, &[i32]> {
     }
 }
 
-/// Locates accesses on storage; reused from call to call for its buffers.
+/// Computes which storage targets an access touches. Reused from call to call for its buffers.
 #[derive(Default)]
 pub(crate) struct Storage {
     parts: Parts,
-    /// Storage targets of the access located last, in order.
+    /// Storage targets of the most recently located access, in order.
     pub(crate) osts: Vec<i32>,
 }
 
 impl Storage {
-    /// Returns the number of the stripe in which the access begins, and sets `osts` to the targets that it touches. Only successful reads
-    /// and writes of the layer that reaches storage are located, so that no byte counts twice.
+    /// Returns the number of the stripe in which the access begins, and sets `osts` to the targets that the access touches. Only successful
+    /// reads and writes of the layer that reaches storage are located, so that no byte counts twice.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
         let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;
@@ -142,7 +142,7 @@ impl Storage {
     }
 }
 
-/// Passes every selected segment of `block` to `each`.
+/// Passes every segment of `block` that the user's filters select to `each`.
 pub(crate) fn each<E>(
     job: &Job<'_>,
     block: &Block<'_>,
@@ -185,17 +185,17 @@ pub(crate) fn each<E>(
     Ok(())
 }
 
-/// Returns start and end of a segment, in ns since the job's start.
+/// Returns the start and end of a segment, in ns since the job's start.
 pub(crate) fn times(process: &Process, row: &Row) -> (u64, u64) {
     (since_start(process, row.start), since_start(process, row.end))
 }
 
-/// Converts a time of a process to ns since the job's start.
+/// Converts `time`, in ns on the process's time axis, to ns since the job's start.
 pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
     time.saturating_add(process.shift_ns)
 }
 
-/// Returns all blocks, by process and number: the order of every format.
+/// Returns the process and number of every block of segments, sorted by both: the order of every output format.
 pub(crate) fn blocks(run: &Run) -> Vec<(ProcessId, u32)> {
     let processes = run.numbered_processes();
     let blocks =

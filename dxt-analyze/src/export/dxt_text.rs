@@ -1,5 +1,5 @@
-//! `export --to dxt-parser`: the text that `darshan-dxt-parser` would print of the trace as a log, which many scripts read. The log is
-//! made in an unnamed temporary file.
+//! `export --to dxt-parser`: the text that `darshan-dxt-parser` would print if the trace were a Darshan log; many scripts read it. The log
+//! is made in an unnamed temporary file.
 
 use super::{Job, place};
 use crate::exit::UsageError;
@@ -11,18 +11,18 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Values of `--layout`: stripe layouts, and release of the text.
+/// Values of `--layout`: a file of stripe layouts, and the release whose text format is written.
 pub(crate) struct Layouts<'a> {
     pub(crate) stripes: Option<&'a Path>,
-    /// Layout of the text, if chosen.
+    /// Text format that the user chose; `None` for the default.
     text: Option<DxtLayout>,
 }
 
 impl<'a> Layouts<'a> {
-    /// Sorts the values of `--layout` into a release (only if the output is a text) and a file.
+    /// Sorts the values of `--layout` into a release and a file. Accepts a release only if `of_text` is true (the output is this text).
     ///
     /// # Errors
-    /// If there are two of a kind.
+    /// Fails if there are two releases or two files.
     pub(crate) fn of(values: &'a [PathBuf], of_text: bool) -> Result<Self> {
         let mut out = Self { stripes: None, text: None };
         for value in values {
@@ -43,7 +43,7 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// Writes the text; returns what could not be read.
+/// Writes the text to `out`; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, layouts: &Layouts<'_>, out: &mut dyn Write) -> Result<Lost> {
     let layout = layouts.text.unwrap_or(DxtLayout::Release3_5);
     let version = if layout == DxtLayout::Main { DxtVersion::WithThreads } else { DxtVersion::Plain };

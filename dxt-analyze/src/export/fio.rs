@@ -1,8 +1,8 @@
-//! `export --to fio`: selects the calls that fio replays, per thread. `jobs` writes the files; `topics/signatures/uses/fio.rs` has the
-//! formats.
+//! `export --to fio`: selects the calls that fio replays, thread by thread. `jobs` writes the files; `topics/signatures/uses/fio.rs`
+//! documents the formats.
 //!
-//! Replayed are the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams. Of files
-//! with MPI-IO calls only, these are replayed. They are in the order of the trace, as in its signatures.
+//! fio replays the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams. For files that
+//! have only MPI-IO calls, it replays those. Calls are in the order of the trace, as in its signatures.
 
 use super::Job;
 use super::calls::times;
@@ -18,11 +18,11 @@ use anyhow::{Context, Result};
 use std::path::{Component, Path, PathBuf};
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the directory; returns what could not be read.
+/// Writes the directory of fio jobs; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     let directory = job.args.directory.as_deref();
-    // fio runs in the directory of the jobs.
+    // fio runs in the directory of its job files, so relative paths start there.
     check_directory(job.run, &place.join(directory.unwrap_or(Path::new(FILES))))?;
     let jobs = Jobs::new(place, directory, job.args.force)?;
     let timing = if job.args.times { Timing::AsRecorded } else { Timing::AtOnce };
@@ -37,7 +37,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Fails if the replay directory contains files of the trace: a replay must not touch them.
+/// Fails if the replay directory contains files that the traced program used: a replay must not touch them.
 fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     let absolute = plain(&std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()));
     let real = std::fs::canonicalize(directory).unwrap_or_else(|_| absolute.clone());
@@ -56,7 +56,7 @@ fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     }
 }
 
-/// Resolves `..` components lexically, ignoring links.
+/// Resolves `..` components lexically, without following symbolic links.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -93,7 +93,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes the iolog of a thread, unless it would be empty.
+    /// Writes the iolog of one thread, unless it would be empty.
     fn thread(
         &mut self,
         number: ProcessId,
@@ -124,7 +124,7 @@ impl Player<'_> {
     }
 }
 
-/// Returns the name of a thread: `rank-3`, `pid-4711`; all but the first thread of a process with their thread id.
+/// Returns the name of a thread's job: `rank-3`, `pid-4711`. All but the first thread of a process have their thread id appended.
 fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &[(u32, u32)]) -> String {
     let name = run.process_name(number).replace(' ', "-");
     match blocks.first().filter(|_| index > 0) {
@@ -133,7 +133,8 @@ fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &
     }
 }
 
-/// Returns how the calls of a stream are replayed: only successful reads and writes that reach the kernel.
+/// Returns the fio operation and file path with which a stream's calls are replayed. `None` unless they are successful reads or writes that
+/// reach the kernel.
 fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
     let op = run.op(stream);
     let reaches = stream.storage || matches!(op.layer, Some(Layer::Posix | Layer::Stdio));

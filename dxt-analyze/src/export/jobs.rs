@@ -1,5 +1,5 @@
-//! Directory of fio jobs: an iolog for each thread or rank that reads or writes, a job file that replays them concurrently, and one that
-//! creates the files that are read. `topics/signatures/uses/fio.rs` has the formats.
+//! Writer of a directory of fio jobs: an iolog for each thread or rank that reads or writes, a job file that replays all iologs
+//! concurrently, and a job file that creates the files to be read. `topics/signatures/uses/fio.rs` documents the formats.
 
 use crate::exit::UsageError;
 use crate::progress::say;
@@ -12,29 +12,29 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Default directory of the replayed files, beside the job files.
+/// Default directory, beside the job files, of the files that a replay reads and writes.
 pub(crate) const FILES: &str = "files";
-/// Job file that replays everything.
+/// Name of the job file that replays everything.
 const REPLAY: &str = "replay.fio";
-/// Job file that creates the files that are read.
+/// Name of the job file that creates the files to be read.
 const PREPARE: &str = "prepare.fio";
-/// Maximum jobs of fio 3.33: with 4,095 it fails to set up its memory.
+/// Maximum number of jobs in a job file for fio 3.33: with 4,095 jobs, fio fails to set up its memory.
 const MOST_JOBS: usize = 4088;
 
 struct Iolog {
-    /// Name of its job.
+    /// Name of the fio job that replays this iolog.
     name: String,
     file: String,
 }
 
-/// Directory under construction; nothing is moved into place before the end.
+/// Output directory under construction; nothing is moved into place before the end.
 pub(crate) struct Jobs<'a> {
     place: &'a Path,
-    /// Directory of the replayed files, if the user named one.
+    /// Directory of the files that a replay reads and writes; `None` for [`FILES`].
     directory: Option<&'a Path>,
     force: bool,
     partial: Option<TempDir>,
-    /// True if the directory was created here, and is to be removed on failure.
+    /// True if this export created the directory, which is then removed on failure.
     made: bool,
     files: Files,
     iologs: Vec<Iolog>,
@@ -43,10 +43,10 @@ pub(crate) struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Starts a directory at `place`, which is new or empty.
+    /// Starts a directory at `place`, which must be new or empty.
     ///
     /// # Errors
-    /// If fio cannot parse the name of `directory`, or `place` is not empty or not writable.
+    /// Fails if fio cannot parse the name of `directory`, or `place` is not empty or not writable.
     pub(crate) fn new(place: &'a Path, directory: Option<&'a Path>, force: bool) -> Result<Self> {
         if place.as_os_str() == "-" {
             return Err(UsageError("-o -: jobs of fio are written to a directory".into()).into());
@@ -63,7 +63,7 @@ impl<'a> Jobs<'a> {
         Ok(Self { place, directory, force, partial, made, files, iologs, names, counts })
     }
 
-    /// Adds the calls of one thread or rank, unless there are none; a name that is taken already gets a number.
+    /// Adds the calls of one thread or rank; does nothing if there are none. A `name` that is already used gets a number.
     pub(crate) fn add<'c>(
         &mut self,
         calls: impl Iterator<Item = Call<'c>>,
@@ -98,10 +98,10 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Moves everything into place and prints on standard error how to replay it.
+    /// Moves all files into place, and prints on standard error how to replay them.
     ///
     /// # Errors
-    /// If there is nothing to replay, or existing files are in the way.
+    /// Fails if there is nothing to replay, or existing files are in the way.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = format!("failed to write {}", self.place.display());
         self.put().context(failed)?;
@@ -135,7 +135,7 @@ impl<'a> Jobs<'a> {
         if self.directory.is_none() {
             std::fs::create_dir_all(place.join(FILES))?;
         }
-        // A job file of an earlier export would create files that are not read now.
+        // A job file left by an earlier export would create files that are no longer read.
         let stale = place.join(PREPARE);
         if preparation.is_none() && stale.is_file() {
             std::fs::remove_file(stale)?;
@@ -166,7 +166,7 @@ impl Drop for Jobs<'_> {
     fn drop(&mut self) {
         self.partial = None;
         if self.made {
-            // Removed only if empty, as it was created.
+            // The directory is removed only if it is empty, as it was when created.
             let _ = std::fs::remove_dir(self.place);
         }
     }

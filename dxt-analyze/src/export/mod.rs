@@ -1,6 +1,6 @@
-//! `export`: a trace for other programs, one file or directory per format. Every format reads the segments that the inputs select, in
-//! bounded memory, and gives the same bytes regardless of the number of threads. `calls` has the fields of a segment, `place` creates
-//! the files. A new format is a variant of [`ExportFormat`] and a line in [`export`].
+//! `export`: converts a trace for other programs, to one file or directory per format. Every format reads the segments that the user's
+//! filters select, in bounded memory, and gives the same bytes regardless of the number of threads. `calls` has the fields of a segment,
+//! `place` creates the files. A new format is a variant of [`ExportFormat`] and a line in [`export`].
 
 mod args;
 pub(crate) mod calls;
@@ -26,20 +26,20 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::Path;
 
-/// Inputs of every format.
+/// Inputs common to all output formats.
 pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,
-    /// File of stripe layouts.
+    /// File of stripe layouts given by the user.
     stripes: Option<&'a Path>,
-    /// Layout by file, if the trace or the user has one: no guesses.
+    /// Stripe layout of each file, if the trace or the user provides one; layouts are never guessed.
     layouts: Vec<Option<FileLayout>>,
 }
 
-/// Loads the inputs and writes the export; `out` is standard output.
+/// Loads the inputs and writes the export. `out` is standard output.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts are not valid, or the output cannot be written.
+/// Fails if nothing can be loaded, the layouts are not valid, or the output cannot be written.
 pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     args.check()?;
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
@@ -60,7 +60,7 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(ending(&run, &lost))
 }
 
-/// Reports on standard error what is missing, which determines the exit code.
+/// Reports missing data on standard error; returns the exit code, which depends on it.
 fn ending(run: &Run, lost: &Lost) -> Exit {
     let missing = Completeness::of(run, lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {

@@ -1,4 +1,4 @@
-//! Output of an export. An existing file is replaced with `--force` only, regardless of its origin: see `written`.
+//! Output file of an export. An existing file is replaced with `--force` only, regardless of which program wrote it: see `written`.
 
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result, ensure};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Lets `fill` write the file `path`; `-` is `out`. If it fails, the partial file is removed.
+/// Calls `fill` to write the file `path`; if that is `-`, to write to `out`. If `fill` fails, the partial file is removed.
 pub(crate) fn file<T>(
     path: &Path,
     force: bool,
@@ -19,7 +19,7 @@ pub(crate) fn file<T>(
     Target::new(path, Ours::Never, force).stream(fill)
 }
 
-/// Lets `fill` write a file with seeks, for formats whose beginning is written last.
+/// Calls `fill` to write the file `path` with seeks, for formats whose beginning is written last.
 pub(crate) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let failed = || format!("failed to write {}", path.display());
     ensure!(path.as_os_str() != "-", "{}: this form needs a file", failed());

@@ -13,12 +13,12 @@ use std::io::Write;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// With a header; storage targets are separated by blanks.
+    /// CSV with a header line; storage targets are separated by blanks.
     Csv,
     Json,
 }
 
-/// Writes the segments; returns what could not be read.
+/// Writes the segments in the format `form`; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     place::file(&job.args.output, job.args.force, out, |out| all(job, form, out))
 }

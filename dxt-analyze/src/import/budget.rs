@@ -1,10 +1,11 @@
-//! Memory bound of a conversion: a log of some KiB can contain millions of small records.
+//! Memory bound of a conversion: a log of some KiB may expand to millions of small records.
 
 use crate::model::Problem;
 use crate::text::paths::shown;
 use std::path::Path;
 
-/// Memory budget, in bytes. After a refusal, all requests are refused until a refill, so that what is kept is the beginning of the data.
+/// Memory budget, in bytes. After one refusal, all requests are refused until a refill: the data kept is then the first part of the input,
+/// without holes.
 #[derive(Debug)]
 pub(crate) struct Budget {
     what: &'static str,
@@ -15,12 +16,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget of `limit` bytes for `what`.
+    /// Creates a budget of `limit` bytes. `what` names the data for messages.
     pub(crate) fn new(what: &'static str, limit: u64) -> Self {
         Self { what, limit, left: Some(limit), refused: false }
     }
 
-    /// Reserves `bytes`; returns false if there is no room.
+    /// Reserves `bytes`; returns false if the budget does not suffice.
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(bytes));
         self.refused |= self.left.is_none();
@@ -32,12 +33,12 @@ impl Budget {
         self.left = Some(self.limit);
     }
 
-    /// True if anything was ever refused.
+    /// True if any request was ever refused.
     pub(crate) fn is_spent(&self) -> bool {
         self.refused
     }
 
-    /// Returns a problem that reports the omission, if anything was refused.
+    /// Returns a message that data was omitted; `None` if no request was refused.
     pub(crate) fn problem(&self, path: &Path) -> Option<Problem> {
         self.is_spent().then(|| Problem {
             file: shown(path),

@@ -1,4 +1,4 @@
-//! Import of other tools' logs as traces.
+//! Import of other tools' logs: converts them to traces.
 
 mod budget;
 mod calls;

@@ -1,10 +1,10 @@
-//! Writer of an imported trace: its regions one after another, then the index.
+//! Writer of an imported trace: writes its regions (one per process) one after another, then the index.
 
 use anyhow::Result;
 use std::io::Write;
 use trace_format::write::{Region, trailer};
 
-/// Regions written so far.
+/// Writer state: index of the regions written so far. A region holds the data of one process.
 pub(crate) struct Written {
     index: Vec<u8>,
     regions: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Starts after the `head` of the file.
+    /// Creates the state for a trace file that so far contains only the header `head`.
     pub(crate) fn behind(head: &[u8]) -> Self {
         Self { index: Vec::new(), regions: 0, offset: head.len() as u64 }
     }
@@ -21,10 +21,10 @@ impl Written {
         self.regions
     }
 
-    /// Writes a region.
+    /// Writes a region, i.e. the encoded data of one process, to `out`.
     ///
     /// # Errors
-    /// If writing to `out` fails.
+    /// Fails if writing to `out` fails.
     pub(crate) fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
         region.entry.offset = self.offset;
         self.index.extend_from_slice(&region.entry.encode());
@@ -34,10 +34,10 @@ impl Written {
         Ok(())
     }
 
-    /// Writes the index after the last region.
+    /// Writes the index of all regions at the end of the file.
     ///
     /// # Errors
-    /// If writing to `out` fails.
+    /// Fails if writing to `out` fails.
     pub(crate) fn finish(&self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.index)?;
         out.write_all(&trailer(self.offset, self.regions))?;

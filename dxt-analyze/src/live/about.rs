@@ -1,4 +1,4 @@
-//! Process and target of calls: decoded from the ids in a spool, once per process and stream.
+//! Process, operation and file of calls: decoded from the ids in a spool, once per process and stream.
 
 use super::mounts::Mounts;
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::{Head, Names};
 
-/// Maximum length in characters: of a job, node or operation name, and of a path (as `PATH_MAX`).
+/// Maximum length, in characters, of a job, node or operation name; and (next constant) of a path, as `PATH_MAX`.
 const MOST_NAME: usize = 128;
 const MOST_PATH: usize = 4096;
 
@@ -20,35 +20,35 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Watched process, with the fields that its spool has reported so far.
+/// Watched process, with the properties that its spool has reported so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Key of its job, shared by all processes of the job.
+    /// Key of the job; all processes of a job have the same key.
     pub job: String,
-    /// Number of the job: see [`job_number`].
+    /// Number of the job, computed from its key: see [`job_number`].
     pub job_id: u64,
-    /// Host name of its node.
+    /// Host name of the node that runs the process.
     pub node: String,
-    /// MPI rank, or -1.
+    /// MPI rank; -1 without MPI.
     pub rank: i32,
     /// Process id.
     pub pid: u32,
     /// User id.
     pub uid: u32,
-    /// Path of its program.
+    /// Path of the executable.
     pub exe: String,
-    /// Start in clock ticks since boot: distinguishes processes that reuse a pid.
+    /// Start of the process, in clock ticks since boot: distinguishes processes that reuse a pid.
     pub started: u64,
-    /// Number of this spool among the spools of the process.
+    /// Number of this spool among the spools of the process, which may have several.
     pub spool: u64,
-    /// Zero point of the segments' times, in ns since 1970-01-01 UTC.
+    /// Zero point of the times in call records (segments), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Start of its job, in ns since 1970-01-01 UTC.
+    /// Start of the job, in ns since 1970-01-01 UTC.
     pub job_start_unix_ns: i64,
 }
 
 impl Process {
-    /// Describes the owner of a spool; `name` is the path of the spool file.
+    /// Describes the process that owns a spool. `name` is the path of the spool file.
     #[must_use]
     pub fn of(head: &Head, names: &Names, name: &Path) -> Self {
         let (job, info) = (&names.job.info, &names.process.info);
@@ -70,21 +70,22 @@ impl Process {
         }
     }
 
-    /// Returns its display name: `rank 3`, or `pid 77` without MPI.
+    /// Returns the process's display name: `rank 3`, or `pid 77` without MPI.
     #[must_use]
     pub fn label(&self) -> String {
         if self.rank >= 0 { format!("rank {}", self.rank) } else { format!("pid {}", self.pid) }
     }
 }
 
-/// Returns the number of a job: its key if that is a number (`DXT_JOB_ID=12`), else the scheduler's number. Otherwise the pid of the
-/// common parent of its ranks, from the tracer's key `host.PID.TIME`. `None` if there is no number > 0.
+/// Returns the number of a job: `key` if it is a number (`DXT_JOB_ID=12`), else the scheduler's number. If there is neither, returns the
+/// pid of the ranks' common parent, from the tracer's key `host.PID.TIME`. `None` if there is no number > 0.
 fn job_number(key: &str, scheduler: &str) -> Option<u64> {
     let starter = || key.rsplit('.').nth(1)?.parse().ok();
     key.parse().ok().or_else(|| scheduler_number(scheduler)).or_else(starter).filter(|number| *number > 0)
 }
 
-/// Returns the number in a scheduler variable that the tracer noted: `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`.
+/// Returns the job number in a scheduler's environment variable, as recorded by the tracer: `SLURM_JOB_ID=12.0`, or LoadLeveler's
+/// `LOADL_STEP_ID=host.12.0`.
 fn scheduler_number(scheduler: &str) -> Option<u64> {
     let value = scheduler.rsplit('=').next().unwrap_or_default();
     let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
@@ -97,33 +98,33 @@ fn scheduler_number(scheduler: &str) -> Option<u64> {
     }
 }
 
-/// Operation and file that the calls of one stream have in common.
+/// Operation and file of calls; shared by all calls of one operation on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Interface.
+    /// I/O interface, e.g. POSIX or MPI-IO.
     pub layer: Layer,
-    /// Operation class.
+    /// Class of the operation: read, write, open, close, ...
     pub class: OpClass,
-    /// Operation.
+    /// Name of the operation.
     pub op: String,
-    /// Path of the file; empty for MPI's collective calls.
+    /// Path of the file; empty for MPI collective calls.
     pub file: Arc<str>,
-    /// Number of the file in its process.
+    /// Number of the file among the files of its process.
     pub file_number: u32,
-    /// HDF5 data set that the calls access, if any; empty if its path is not known.
+    /// HDF5 data set that the calls access; `None` if they access none, empty if its path is not known.
     pub data_set: Option<Arc<str>>,
-    /// Darshan's record id of [`Self::record`], as in `export --to darshan`.
+    /// Darshan's record id, the hash of the name [`Self::record`], as in `export --to darshan`.
     pub record_id: u64,
-    /// Mount point and type of its file system.
+    /// Mount point and type of the file system that contains the file.
     pub file_system: Arc<str>,
-    /// `errno` of calls that failed; 0 for calls that succeeded.
+    /// `errno` of the calls if they failed; 0 if they succeeded.
     pub errno: u16,
-    /// True if the calls were made inside MPI-IO calls; the MPI-IO call of the program is a segment of its own.
+    /// True if the calls were made inside MPI-IO calls. The enclosing MPI-IO call has a record of its own.
     pub nested: bool,
 }
 
 impl Target {
-    /// Describes stream `id`; `None` if the journal has no description of it.
+    /// Describes the operation and file of call stream `id`; `None` if the spool does not describe the stream.
     #[must_use]
     pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
         let stream = names.streams.get(&id)?;
@@ -153,7 +154,7 @@ impl Target {
         })
     }
 
-    /// Returns the name of its Darshan record: `file`, or `file:data_set`.
+    /// Returns the name of the calls' Darshan record: `file`, or `file:data_set`.
     #[must_use]
     pub fn record(&self) -> Cow<'_, str> {
         match &self.data_set {

@@ -1,4 +1,4 @@
-//! Agent of `live`: finds spools, polls them, and passes new calls on to the destinations.
+//! Agent of `live`: finds spools, polls them, and delivers new calls to the destinations.
 
 use super::board::Board;
 use super::event::Event;
@@ -16,30 +16,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time without a running process after which everything is taken as ended.
+/// Time without a running process after which the watched program is assumed to have ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Maximum spills that wait for their spool to be found.
+/// Maximum spills (files of packed blocks) kept while their spools have not been found.
 const MOST_SPILLS: usize = 100;
-/// Time slice for the spools of one user in a round.
+/// Time slice for reading the spools of one user in a polling round.
 const TURN: Duration = Duration::from_millis(50);
-/// Maximum estimated memory, in bytes: of all other users' spools together, and of this user's spools.
+/// Maximum estimated memory, in bytes: of all other users' spools together, and (next constant) of this user's spools.
 const MOST_BYTES: usize = 80 << 20;
 const MOST_OWN_BYTES: usize = 512 << 20;
-/// Growth of that memory, in bytes, after which a round stops so that the bounds are checked.
+/// Growth of that memory, in bytes, after which a polling round stops so that the bounds are checked.
 const MOST_GROWN: usize = 16 << 20;
-/// Maximum time to read the remaining data at the end.
+/// Maximum time, at shutdown, to read the remaining data.
 const MOST_TO_END: Duration = Duration::from_secs(10);
-/// Maximum messages about spools per minute, and maximum distinct kinds of omissions that tracers report.
+/// Maximum messages about spools per minute. Also the maximum number of distinct descriptions in the tracers' reports of unrecorded data.
 const MOST_SAID: u64 = 30;
 const MOST_LEFT_OUT: usize = 256;
 
 /// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Spool directories.
+    /// Spool directories to watch.
     pub directories: Vec<PathBuf>,
-    /// True if the user named the directories: then it is an error if one cannot be watched.
+    /// True if the user named the directories: then a directory that cannot be watched is an error.
     pub named: bool,
     /// Process ids to watch; all if empty.
     pub pids: Vec<u32>,
@@ -49,11 +49,11 @@ pub struct Settings {
     pub interval: Duration,
     /// Sampling period: one of `sample` calls becomes an event.
     pub sample: u32,
-    /// Ranks per group of sums.
+    /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI's collective calls.
+    /// True to include MPI collective calls.
     pub with_mpi: bool,
-    /// State file, which records what was passed on.
+    /// State file, which records what was delivered; `None` for no state file.
     pub state: Option<PathBuf>,
 }
 
@@ -62,9 +62,9 @@ pub struct Agent {
     settings: Settings,
     watch: Watch,
     held: Vec<Held>,
-    /// Spills (files of packed blocks) whose spool has not been found.
+    /// Spills (files of packed blocks) whose spools have not been found yet.
     spills: Vec<Found>,
-    /// Spools found but not read, since their processes had ended before.
+    /// Number of spools found but not read, because their processes had ended before the agent started.
     left_behind: u64,
     found: u64,
     ended: u64,
@@ -75,40 +75,40 @@ pub struct Agent {
     outlets: Vec<Outlet>,
     earlier: SavedState,
     board: Board,
-    /// Gaps in spools that have ended.
+    /// Gaps in the data of spools that have ended.
     gone: NotSeen,
     gone_left_out: LeftOut,
-    /// Calls in the sums since the first agent that used this state file.
+    /// Number of calls in the sums since the first agent that used this state file.
     calls: u64,
     next_interval: Instant,
-    /// Time at which a process was last found or last ended.
+    /// Time at which a process was last found, or last seen to end.
     latest: Instant,
-    /// Spools that existed at the end but were never opened.
+    /// Number of spools that existed at shutdown but were never opened.
     unopened: u64,
-    /// True if the latest write of the state failed.
+    /// True if the latest write of the state file failed.
     state_failed: bool,
     said: Vec<String>,
-    /// Rate limit of messages about spools: start of the current minute, messages, suppressed messages.
+    /// Rate limit of messages about spools: start of the current minute, messages shown in it, messages suppressed in it.
     said_of_spools: (Instant, u64, u64),
-    /// Number of rounds over all users so far.
+    /// Number of polling rounds so far.
     round: u64,
-    /// Round of each user's latest time slice.
+    /// Round in which each user last had a time slice, by user id.
     turns: BTreeMap<u32, u64>,
-    /// True if some spool has unread data.
+    /// True if some spool has data that was not read in the latest polling round.
     more: bool,
 }
 
-/// Returns the wall clock, in ns since 1970-01-01 UTC.
+/// Returns the current time, in ns since 1970-01-01 UTC.
 pub(super) fn unix_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Agent {
-    /// Creates an agent that has read nothing yet.
+    /// Creates an agent; nothing is read yet.
     ///
     /// # Errors
-    /// If directories cannot be watched, a destination cannot be used, or the state of an earlier agent is invalid.
+    /// Fails if directories cannot be watched, a destination cannot be used, or the state of an earlier agent is invalid.
     pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
         let watch = Watch::new(settings.directories.clone(), settings.named)?;
         let earlier = settings.state.as_deref().map(SavedState::read).transpose()?.unwrap_or_default();
@@ -153,13 +153,13 @@ impl Agent {
             more: false,
             settings,
         };
-        // Before anything is passed on: after a crash, only the state tells how much of a destination's file is valid.
+        // Saved before anything is delivered: after a crash, only the state tells how much of a destination's file is valid.
         let (positions, names) = (agent.positions(), agent.names());
         agent.write(&agent.earlier.with_sinks(positions, names));
         Ok(agent)
     }
 
-    /// Waits up to `most` for a new spool.
+    /// Waits up to `most` for a new spool to appear.
     pub fn wait(&mut self, most: Duration) {
         let most = if self.more { Duration::ZERO } else { most };
         let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
@@ -168,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Polls everything once; returns true if an interval ended.
+    /// Polls all spools once; returns true if an interval ended.
     pub fn look(&mut self) -> bool {
         self.watch.failed().into_iter().for_each(|said| self.say_of_spool(said));
         self.take_found();
@@ -182,13 +182,13 @@ impl Agent {
         if over {
             self.next_interval = Instant::now() + self.settings.interval;
             let until = unix_ns().saturating_sub_unsigned(self.board.interval_ns);
-            // A resumed agent does not know unfinished intervals, so with a state file their sums are passed on in parts.
+            // A resumed agent does not know incomplete intervals. So with a state file, their sums are delivered in parts.
             self.interval(if self.settings.state.is_some() { i64::MAX } else { until }, false);
         }
         over
     }
 
-    /// Gives each user's spools a time slice, longest-waiting users first; returns true if unread data remains.
+    /// Gives each user's spools a time slice, starting with the users who have waited longest. Returns true if unread data remains.
     fn round(&mut self) -> bool {
         self.round += 1;
         let mut order: Vec<usize> = (0..self.held.len()).collect();
@@ -210,7 +210,7 @@ impl Agent {
             let before = held.weight();
             more |= self.look_at(index);
             grown += self.held.get(index).map_or(0, |held| held.weight().saturating_sub(before));
-            // A spool with much new data must not fill the memory.
+            // Delivers the events early, so that a spool with much new data does not fill the memory.
             if self.events.len() >= 1 << 16 {
                 self.send_events();
             }
@@ -225,7 +225,8 @@ impl Agent {
         more
     }
 
-    /// Enforces the memory bounds on the largest spool of the largest user: drops its paths, and gives it up if that frees less than 25 %.
+    /// Enforces the memory bounds: takes the largest spool of the largest user and drops its paths. If that frees less than 25 %, gives up
+    /// the spool.
     fn bound_memory(&mut self) {
         loop {
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
@@ -268,7 +269,7 @@ impl Agent {
         if *said <= MOST_SAID { self.said.push(what) } else { *more += 1 }
     }
 
-    /// Passes on all intervals, complete or not, ends the destinations and saves the state.
+    /// Delivers all intervals, complete or not, ends the destinations and saves the state.
     pub fn finish(&mut self) {
         let begun = Instant::now();
         while self.more && begun.elapsed() < MOST_TO_END {
@@ -281,7 +282,7 @@ impl Agent {
         let before = self.not_seen();
         self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
-        // Gaps found only while the event destinations ended are still reported to the destinations of sums.
+        // Gaps found only while the destinations of events ended are still reported to the destinations of sums.
         if not_seen != before {
             let left_out = Arc::new(self.left_out());
             let last = Interval { not_seen, left_out, ..Interval::empty(unix_ns(), self.board.interval_ns) };
@@ -294,38 +295,39 @@ impl Agent {
         self.save();
     }
 
-    /// True if there were processes and the last one ended a moment ago: a script may be about to start its next process.
+    /// True if there were processes and the last one ended at least 500 ms ago (`GRACE`). The delay allows a script to start its next
+    /// process.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let any = self.found > 0 || self.watch.missed() > 0 || self.watch.unopened() > 0;
         any && !self.more && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
-    /// Returns the data for views.
+    /// Returns the data that the views show.
     #[must_use]
     pub const fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Returns the number of spools whose processes had ended before; `recover` handles them.
+    /// Returns the number of spools not read because their processes had ended before; `recover` handles them.
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
     }
 
-    /// True if spools were not read, or data is missing in a destination or in the state.
+    /// True if spools were not read, or if data is missing in a destination or in the state.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
     }
 
-    /// Returns the number of spools that existed at the end but were never opened.
+    /// Returns the number of spools that existed at shutdown but were never opened.
     #[must_use]
     pub const fn unopened(&self) -> u64 {
         self.unopened
     }
 
-    /// Takes the messages for standard error.
+    /// Takes the pending messages for standard error.
     pub fn messages(&mut self) -> Vec<String> {
         let mut said = std::mem::take(&mut self.said);
         said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));
@@ -335,11 +337,11 @@ impl Agent {
     fn take_found(&mut self) {
         let found: Vec<Found> = self.watch.found().collect();
         found.into_iter().for_each(|found| self.begin(found));
-        // A spill is found after its spool, which may have ended since.
+        // Spills are found after their spools, which may have ended since.
         let spills = std::mem::take(&mut self.spills);
         self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
         while self.spills.len() > MOST_SPILLS {
-            // Drops the oldest spill of the user with most waiting spills.
+            // If too many spills wait, drops the oldest one of the user with the most waiting spills.
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
             self.spills.iter().for_each(|spill| *users.entry(spill.file.owner).or_default() += 1);
             let most = users.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
@@ -354,7 +356,7 @@ impl Agent {
         }
         let was_there = found.was_there;
         let held = Held::new(found, Kept::default());
-        // A name may be reported twice.
+        // The same file may be reported twice.
         if self.held.iter().any(|other| other.identity() == held.identity()) {
             return;
         }
@@ -372,7 +374,7 @@ impl Agent {
         });
     }
 
-    /// Reads one spool; returns true if unread data remains.
+    /// Reads one spool, given by its index; returns true if unread data remains.
     fn look_at(&mut self, index: usize) -> bool {
         let Some(held) = self.held.get_mut(index) else { return false };
         let wants_events = self.outlets.iter().any(Outlet::wants_events);
@@ -414,7 +416,7 @@ impl Agent {
         }
     }
 
-    /// Returns what tracers reported as not recorded so far.
+    /// Returns the data that tracers have reported as not recorded so far.
     fn left_out(&self) -> LeftOut {
         let mut all = self.gone_left_out.clone();
         self.held.iter().for_each(|held| note(&mut all, held));
@@ -430,7 +432,7 @@ impl Agent {
         all
     }
 
-    /// Returns the gaps for the saved state: without those that the held spools report themselves.
+    /// Returns the gaps for the saved state, excluding those that the open spools report themselves.
     fn gone(&self) -> NotSeen {
         let mut all = self.gone;
         self.add_others(&mut all);
@@ -446,7 +448,7 @@ impl Agent {
         }
     }
 
-    /// Passes on the intervals that ended before `until_unix_ns`.
+    /// Delivers the intervals that ended before `until_unix_ns`. `is_last` marks the last delivery of the agent.
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
         let mut first = self.open.take_ended(until_unix_ns);
@@ -464,7 +466,7 @@ impl Agent {
         self.board.left_out = left_out;
     }
 
-    /// Passes on intervals as [`Self::pass_on`] does, updates the board and saves the state.
+    /// Delivers intervals as [`Self::pass_on`] does, updates the views' data and saves the state.
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         self.pass_on(until_unix_ns, is_last);
         self.open.forget();
@@ -473,7 +475,7 @@ impl Agent {
         self.save();
     }
 
-    /// Returns the positions of the destinations after flushing them.
+    /// Flushes the destinations, and returns the output position of each by its name.
     fn positions(&mut self) -> BTreeMap<String, u64> {
         let settled = self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle()));
         settled.filter_map(|(name, at)| Some((name, at?))).collect()
@@ -485,7 +487,7 @@ impl Agent {
 
     fn save(&mut self) {
         let sinks = self.positions();
-        // A resumed agent must pass on again what has not arrived, so it needs the previous state.
+        // A resumed agent must deliver again what has not arrived, so it needs the previous state.
         if self.settings.state.is_some() && self.outlets.iter().any(Outlet::is_behind) {
             return;
         }

@@ -26,28 +26,28 @@ pub struct Args {
     /// Also serve the view as a web page on 127.0.0.1, on this port or on any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
-    /// Show what agents elsewhere send with `--to nats:...`, from the start of the stream: nats://HOST:PORT/SUBJECT
+    /// Show the calls that agents elsewhere send with `--to nats:...`, from the start of the stream: nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
-    /// Length of an interval
+    /// Length of the time intervals over which calls are summed
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
     /// Time after which a Parquet file is completed
     #[arg(long, default_value = "1m", value_name = "TIME", value_parser = duration)]
     pub rotate: Duration,
-    /// Pass on one of N calls, marked as standing for N, and all opens and closes; sums stay exact
+    /// Deliver one of N calls, marked as standing for N, and all opens and closes; sums stay exact
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,
-    /// Ranks per group of sums
+    /// Number of consecutive ranks whose calls are summed together
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
     /// Include MPI's collective calls
     #[arg(long)]
     pub mpi: bool,
-    /// Record in FILE what was passed on; an agent started again with the same FILE resumes there
+    /// Record in FILE what was delivered; an agent started again with the same FILE resumes there
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// End when all processes seen have ended; with --from, when everything in the stream was read
+    /// End when all processes seen have ended; with --from, when all messages in the stream were read
     #[arg(long)]
     pub until_end: bool,
     /// Create FILE once all directories are watched and all destinations are open: later processes are seen. %h is the node

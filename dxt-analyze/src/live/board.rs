@@ -1,4 +1,4 @@
-//! Data of the views: the latest intervals, slowest processes, most expensive files, and call durations.
+//! Data that the views show: the latest intervals, slowest processes, most expensive files, and call durations.
 
 use super::held::Held;
 use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, OTHERS, Sums};
@@ -8,77 +8,77 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trace_format::op::OpClass;
 
-/// Maximum intervals kept.
+/// Maximum number of intervals in memory.
 const MOST_POINTS: usize = 300;
 /// Maximum rows per ranking.
 const MOST_ROWS: usize = 20;
-/// Maximum pairs of interface and kind of operation per interval.
+/// Maximum pairs of I/O interface and operation type per interval.
 const MOST_RATES: usize = 64;
 
-/// Rates of one interface and kind of operation in one interval.
+/// Totals over the calls of one I/O interface and operation type in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes moved.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time in calls, summed over all processes, in ns.
+    /// Total time in calls, summed over all processes, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 
-/// One interval.
+/// Data of one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// Start, in ns since 1970-01-01 UTC.
+    /// Start of the interval, in ns since 1970-01-01 UTC.
     pub begin_unix_ns: i64,
-    /// Rates by interface and operation, e.g. `POSIX write`.
+    /// Totals by I/O interface and operation, e.g. `POSIX write`.
     pub rates: BTreeMap<String, Rates>,
-    /// Histogram of data calls by duration in ns: bucket `b` begins at 2^(b-1).
+    /// Histogram of reads and writes by duration in ns: bucket `b` begins at 2^(b-1).
     pub durations: Vec<u64>,
 }
 
-/// Process, node or file in a ranking.
+/// Row of a ranking: a process, node or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// `rank 3`, a node, or a path.
+    /// Name of the ranked process (`rank 3`), node, or file (its path).
     pub name: String,
-    /// Node of a process.
+    /// Host name, if the row is a process.
     pub node: String,
-    /// Job of a process.
+    /// Job key, if the row is a process.
     pub job: String,
-    /// Sums of the latest interval.
+    /// Totals over the calls in the latest interval.
     pub now: Tally,
-    /// Sums since the agent began.
+    /// Totals over all calls since the agent started.
     pub all: Tally,
 }
 
-/// Data of all views.
+/// Data that all views show.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// Latest intervals, oldest first.
+    /// Data of the latest intervals, oldest first.
     pub points: VecDeque<Point>,
-    /// Length of an interval, in ns.
+    /// Length of the intervals, in ns.
     pub interval_ns: u64,
-    /// Nodes by I/O time in the latest interval, each with all its watched processes.
+    /// Nodes, sorted by I/O time in the latest interval. Each row sums over the node's watched processes.
     pub nodes: Vec<Row>,
-    /// Processes by I/O time in the latest interval.
+    /// Processes, sorted by I/O time in the latest interval.
     pub processes: Vec<Row>,
-    /// Files by I/O time since the agent began.
+    /// Files, sorted by I/O time since the agent started.
     pub files: Vec<Row>,
-    /// Processes being watched.
+    /// Number of processes being watched.
     pub watched: u64,
-    /// Watched processes that have ended.
+    /// Number of watched processes that have ended.
     pub ended: u64,
-    /// Gaps in what was observed.
+    /// Gaps in what the agent has observed, e.g. dropped calls.
     pub not_seen: NotSeen,
-    /// Omissions reported by tracers, in their words.
+    /// Data that tracers reported as not recorded: the tracers' description, and count.
     pub left_out: Arc<LeftOut>,
 }
 
 impl Board {
-    /// Adds an interval, which may arrive out of order.
+    /// Adds an interval; intervals may arrive out of order.
     pub fn add(&mut self, interval: &Interval) {
         self.interval_ns = interval.length_ns;
         let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
@@ -97,7 +97,7 @@ impl Board {
         }
     }
 
-    /// Ends an interval: ranks the processes by its sums.
+    /// Completes an interval: ranks processes and files by their sums.
     pub fn rank(&mut self, held: &mut [Held], files: &Files) {
         let processes: Vec<Row> = held
             .iter_mut()
@@ -111,7 +111,7 @@ impl Board {
         self.set_rows(processes, files);
     }
 
-    /// Sets the rankings.
+    /// Sorts the rows and stores them as the rankings of processes, nodes and files.
     pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
         let slowest_first = |row: &Row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns));
         let mut nodes: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Point {
     }
 }
 
-/// Returns the kind of an operation: all reads, writes, opens etc. share one row.
+/// Returns the operation type shown in rates: all reads, all writes, all opens etc. share one row.
 fn kind(class: OpClass, op: &str) -> &str {
     match class {
         OpClass::Read => "read",

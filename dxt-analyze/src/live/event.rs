@@ -1,51 +1,51 @@
-//! Call with absolute times, as passed on to destinations.
+//! Call with absolute times, as delivered to destinations.
 
 use super::about::{Process, Target};
 use super::records::SoFar;
 use std::sync::Arc;
 
-/// Identity of a call within its process and spool; stable across restarts of the agent.
+/// Identity of a call within its process and spool. It stays the same across restarts of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// Index of the thread.
+    /// Index of the calling thread in the process.
     pub thread: u32,
-    /// Number of the buffer among those of the thread.
+    /// Sequence number of the buffer among the buffers of the thread.
     pub sequence: u32,
-    /// Slot in the buffer.
+    /// Slot of the call in the buffer.
     pub slot: u32,
 }
 
-/// Call passed on as an event.
+/// Call delivered as an event.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Process that made the call.
     pub process: Arc<Process>,
-    /// Operation and file.
+    /// Operation and file of the call.
     pub target: Arc<Target>,
-    /// Identity in its spool.
+    /// Identity of the call in its spool.
     pub key: Key,
-    /// Byte offset, or -1.
+    /// Byte offset in the file; -1 if the call has none.
     pub offset: i64,
-    /// Length in bytes.
+    /// Bytes transferred.
     pub length: u64,
-    /// Start, in ns since 1970-01-01 UTC.
+    /// Start of the call, in ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Return, in ns since 1970-01-01 UTC.
+    /// End of the call, in ns since 1970-01-01 UTC.
     pub end_unix_ns: i64,
-    /// Totals of the process on this file up to and including this call.
+    /// Totals of the process on this file, including this call.
     pub so_far: SoFar,
-    /// Calls that the event stands for: more than 1 with `--sample`.
+    /// Number of calls that the event stands for; more than 1 with `--sample`.
     pub stands_for: u32,
 }
 
 impl Event {
-    /// Returns the duration, in ns.
+    /// Returns the duration of the call, in ns.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.end_unix_ns.saturating_sub(self.start_unix_ns).unsigned_abs()
     }
 
-    /// Returns an id that is unique among the events of all nodes.
+    /// Returns an id of the call that is unique over all nodes.
     #[must_use]
     pub fn id(&self) -> String {
         let (process, key) = (&self.process, &self.key);

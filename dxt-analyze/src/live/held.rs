@@ -23,30 +23,31 @@ use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
 
-/// Maximum segments read per look.
+/// Maximum call records (segments) read per poll of one spool.
 const MOST: usize = 1 << 16;
-/// Maximum files of a process with known paths (those not recently used are dropped), and streams with a known target.
+/// Maximum files of one process whose paths are remembered (the least recently used are dropped), and maximum streams whose operation and
+/// file are remembered.
 const MOST_PATHS: usize = 1 << 16;
 const MOST_STREAMS: usize = 1 << 15;
-/// Maximum bytes of names in the known streams.
+/// Maximum total length, in bytes, of the file and operation names held for the known call streams.
 const MOST_NAMES: usize = 4 << 20;
-/// Estimated memory, in bytes: per file or data set in [`Records`], and per spool at least.
+/// Estimated memory, in bytes: per file or HDF5 data set in [`Records`], and minimum per spool.
 const RECORD_BYTES: usize = 300;
 const LEAST_BYTES: usize = 4096;
-/// Time after which a file without a complete spool header is abandoned.
+/// Time after which a file whose spool header is still incomplete is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
-/// Maximum length, in characters, of a tracer's description of what it left out.
+/// Maximum length, in characters, of a tracer's description of what it did not record.
 const MOST_WORDS: usize = 200;
 
-/// Progress in one spool, saved so that a later agent can resume.
+/// Reading progress in one spool, saved so that a later agent can resume there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
     shown: Shown,
-    /// Counters already added to the sums, by stream.
+    /// Counter values already added to the sums, by call stream (one operation on one file).
     counted: BTreeMap<u32, Counters>,
-    /// Totals of the process per file.
+    /// Running totals of the process per file.
     records: Records,
-    /// Totals of the process per data set.
+    /// Running totals of the process per HDF5 data set.
     #[serde(default)]
     data_sets: DataSets,
 }
@@ -54,50 +55,51 @@ pub struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Runs,
-    /// Process ended, or trace written. Other threads may still take their last calls back, so one more look follows.
+    /// The process has ended, or its trace was written. Other threads may still withdraw their last calls, so the spool is polled once
+    /// more.
     Ending,
     Ended,
 }
 
-/// Properties of a stream.
+/// Properties of a call stream: all calls of one operation on one file by a process.
 struct Known {
     target: Arc<Target>,
     group: usize,
     data_set: Option<DataSetStream>,
-    /// True if its calls count as the program's I/O.
+    /// True if the calls are I/O that the program made itself, not an MPI collective and not inside MPI-IO.
     is_io: bool,
 }
 
-/// Inputs and outputs of a look.
+/// Inputs and outputs of one poll of a spool.
 pub struct Wanted<'a> {
-    /// Sums of intervals to add to.
+    /// Sums of the intervals that are not complete yet; new calls are added to them.
     pub open: &'a mut Open,
-    /// Destination of events, if any is wanted.
+    /// List to which events are appended; `None` if no destination wants single calls.
     pub events: Option<&'a mut Vec<Event>>,
-    /// Sampling period: one of `sample` calls is an event; opens and closes all are.
+    /// Sampling period: one of `sample` calls becomes an event. All opens and closes do.
     pub sample: u32,
-    /// Ranks per group of sums.
+    /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI's collective calls.
+    /// True to include MPI collective calls.
     pub with_mpi: bool,
-    /// Mounted file systems.
+    /// Table of mounted file systems, to find the file system of a path.
     pub mounts: &'a Mounts,
-    /// Wall clock, in ns since 1970-01-01 UTC.
+    /// Current time, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
-    /// Sums by file.
+    /// Process ids and jobs to watch; an empty list stands for all.
     pub files: &'a mut Files,
     /// Wanted process ids and jobs; an empty list stands for all.
     pub only: (&'a [u32], &'a [String]),
 }
 
-/// Watched spool.
+/// A watched spool (file in which the tracer stores a process's calls), with the state of its reader.
 pub struct Held {
     path: PathBuf,
     file: Bytes,
     owner: u32,
     identity: Identity,
     since: Instant,
-    /// Shares of this process's descriptor budget that the spool and its spill take.
+    /// Reservations of file descriptors, within this process's limit, for the spool and its spill file.
     shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
@@ -110,20 +112,20 @@ pub struct Held {
     life: Life,
     to_sample: u32,
     seen: Vec<Seen>,
-    /// Sums since the agent began, and since the latest interval.
+    /// Totals over the process's calls: since the agent started, and since the last interval ended.
     pub tallies: [Tally; 2],
-    /// Omissions noted in the spool's header.
+    /// Data that the tracer did not record, as noted in the spool's header.
     pub left_out: Vec<Note>,
-    /// Generation of the group numbers in `streams` ([`Open::forgotten`]).
+    /// Generation of the group numbers stored in `streams`: the numbers are invalid once [`Open::forgotten`] returns another value.
     groups_of: u64,
-    /// Number of files whose paths were dropped.
+    /// Number of files whose paths were dropped to save memory.
     pub forgotten: u64,
-    /// Round of the agent in which the spool was read last.
+    /// Polling round of the agent in which the spool was last read.
     pub round: u64,
 }
 
 impl Held {
-    /// Creates the state of a spool just found; `kept` is the progress of an earlier agent.
+    /// Creates the reader of a newly found spool. `kept` is the reading progress of an earlier agent, or the default for a new spool.
     #[must_use]
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
@@ -153,30 +155,30 @@ impl Held {
         }
     }
 
-    /// Replaces the progress by that of an earlier agent.
+    /// Replaces the reading progress by that of an earlier agent.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
         let Kept { shown, counted, records, data_sets } = kept;
         Self { follower: Follower::new(shown), counted, records, data_sets, ..self }
     }
 
-    /// Gives the spool up as unreadable: it counts as ended.
+    /// Gives up the spool as unreadable: from now on it counts as ended.
     pub fn give_up(&mut self) {
         self.life = Life::Ended;
     }
 
-    /// Returns device and inode of the file.
+    /// Returns the device and inode numbers of the spool file.
     pub(super) const fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// Returns the user id of the file's owner, the only user who can have written it.
+    /// Returns the user id of the spool file's owner, the only user who can have written the file.
     #[must_use]
     pub const fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Returns the estimated memory in use, in bytes.
+    /// Returns the estimated memory used for this spool, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let of_calls = (self.records.len() + self.data_sets.len()) * RECORD_BYTES;
@@ -184,14 +186,14 @@ impl Held {
         LEAST_BYTES + self.follower.weight() + of_calls + of_streams + self.name_bytes
     }
 
-    /// Drops paths and totals of files that no known stream uses.
+    /// Drops the paths and totals of files on which no known call stream operates.
     pub fn forget_paths(&mut self) {
         let used: BTreeSet<u32> = self.streams.values().map(|known| known.target.file_number).collect();
         self.forgotten += self.follower.forget_paths(&used);
         self.records.forget(&used);
     }
 
-    /// Returns its key in a saved state: device, inode (may be reused) and file name (names the process).
+    /// Returns the spool's key in a saved state: device, inode (may be reused) and file name (names the process).
     #[must_use]
     pub fn key(&self) -> String {
         let (device, inode) = self.identity();
@@ -205,19 +207,19 @@ impl Held {
         &self.path
     }
 
-    /// Returns the owning process, with the fields reported so far.
+    /// Returns the process that writes the spool, with the fields reported so far.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
-    /// True if no more data will come.
+    /// True if the spool will receive no more data.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.life == Life::Ended
     }
 
-    /// True if the owner is gone and left the spool: it was killed before the agent looked.
+    /// True if the owning process is gone but its spool file remains: the process was killed before the agent saw the file.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let head = Head::read(&self.file);
@@ -225,7 +227,7 @@ impl Held {
         matches!(&head, Ok(Some(head)) if !owner::is_of_this_boot(head) || !owner::is_running(head))
     }
 
-    /// Returns the progress, to be saved.
+    /// Returns the reading progress, to be stored in the agent's state file.
     #[must_use]
     pub fn kept(&self) -> Kept {
         Kept {
@@ -236,16 +238,16 @@ impl Held {
         }
     }
 
-    /// Returns the follower, for its counts of gaps.
+    /// Returns the low-level reader of the spool, which counts gaps in the data.
     #[must_use]
     pub const fn follower(&self) -> &Follower {
         &self.follower
     }
 
-    /// Reads what is new; returns true if more remains.
+    /// Reads the new data of the spool. Returns true if unread data remains.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no spool.
+    /// Fails if the file cannot be read, or is no spool.
     pub fn look(&mut self, wanted: &mut Wanted<'_>) -> Result<bool> {
         let Some(head) = Head::read(&self.file)? else {
             // The creator of an incomplete header is unknown: a file that stays incomplete is abandoned.
@@ -298,7 +300,7 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// Takes `spill` if it is the spill (file of packed blocks) of this spool.
+    /// Accepts `spill` if it is the spill (file of packed blocks) that belongs to this spool.
     ///
     /// # Errors
     /// Returns `spill` if it belongs to another spool, or this spool has one already.
@@ -315,7 +317,7 @@ impl Held {
         Ok(())
     }
 
-    /// Updates the process: it may have reported more of itself since, above all its rank.
+    /// Updates the process's description from the spool header: the process may have reported more since, above all its rank.
     fn describe(&mut self, head: &Head) {
         let process = Process::of(head, self.follower.names(), &self.path);
         if *self.process != process {
@@ -329,7 +331,7 @@ impl Held {
         self.name_bytes = 0;
     }
 
-    /// Returns the properties of a stream; `None` if its calls are not wanted.
+    /// Returns the properties of call stream `stream`, decoding them on first use; `None` if its calls are not wanted.
     fn known(&mut self, stream: u32, wanted: &mut Wanted<'_>) -> Option<&Known> {
         if !self.streams.contains_key(&stream) {
             let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
@@ -337,7 +339,7 @@ impl Held {
             let group = wanted.open.number(group, self.owner, self.owner != own_user());
             let is_io = target.layer.is_io() && !target.nested;
             let data_set = self.follower.names().data_set_streams.get(&stream).copied();
-            // Streams still in use are added again.
+            // All known streams are dropped; those still in use are added again on their next call.
             if self.streams.len() >= MOST_STREAMS || self.name_bytes > MOST_NAMES {
                 self.forget_streams();
             }
@@ -374,7 +376,7 @@ impl Held {
             }
             None => self.records.add(&target, segment),
         };
-        // Never sampled: they are few, and the connector's form has file names nowhere else.
+        // Opens and closes are never sampled: they are few, and the connector's format has file names nowhere else.
         let stands_for = if matches!(target.class, OpClass::Open | OpClass::Close) {
             1
         } else {
@@ -397,7 +399,8 @@ impl Held {
         });
     }
 
-    /// Adds increments of folded calls' counters to the current interval: counters have no timestamps.
+    /// Adds the growth of the folded calls' counters to the current interval, since counters have no timestamps. (Folded: counted, without
+    /// a record per call.)
     fn take_counted(&mut self, wanted: &mut Wanted<'_>) {
         let new: Vec<(u32, Counters)> = self
             .follower

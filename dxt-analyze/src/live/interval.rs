@@ -1,5 +1,5 @@
-//! Sums per interval for each group of ranks, file system and operation: calls, bytes, time, longest call, and histograms of sizes
-//! and durations.
+//! Sums per interval for each group of ranks, file system and operation: calls, bytes, time, longest call, and histograms of sizes and
+//! durations.
 
 use super::about::{Process, Target};
 use rustc_hash::FxBuildHasher;
@@ -10,41 +10,41 @@ use trace_format::Segment;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of histogram buckets: powers of two, the last one unbounded.
+/// Number of buckets of a histogram. Bucket bounds are powers of two; the last bucket is unbounded.
 pub const BUCKETS: usize = 48;
 
-/// Maximum groups with their own sums: of all users together, and of each other user where an agent serves several.
+/// Maximum groups with sums of their own: of all users together, and (next constant) of each user other than the agent's own.
 const MOST_GROUPS: usize = 4096;
 const MOST_OF_USER: usize = 120;
-/// Maximum sums held; each takes some 850 bytes.
+/// Maximum sums (one per group and interval) in memory; each takes some 850 bytes.
 const MOST_SUMS: usize = 20_000;
-/// Name of the group for calls beyond the limit of groups.
+/// Name of the group that collects the calls beyond the maximum number of groups.
 pub const OTHERS: &str = "others";
 
-/// Key of a group of sums.
+/// Key by which calls are summed: all calls that agree in these fields form a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Group {
-    /// Key of the job.
+    /// Key of the job that the calls belong to.
     pub job: String,
     /// Host name of the node.
     pub node: String,
-    /// First and last rank, `0-31`; `-` without MPI.
+    /// First and last rank whose calls are summed together, e.g. `0-31`; `-` without MPI.
     pub ranks: String,
-    /// Mount point and type.
+    /// Mount point and type of the file system.
     pub file_system: Arc<str>,
-    /// Interface.
+    /// I/O interface, e.g. POSIX or MPI-IO.
     pub layer: &'static str,
-    /// Operation.
+    /// Name of the operation.
     pub op: String,
-    /// Operation class.
+    /// Class of the operation: read, write, open, close, ...
     #[serde(skip)]
     pub class: OpClass,
-    /// True if made inside MPI-IO calls: left out of sums over the program's own calls.
+    /// True if the calls were made inside MPI-IO calls. Sums over the program's own calls exclude them.
     pub nested: bool,
 }
 
 impl Group {
-    /// Returns the group of a process's calls on `target`.
+    /// Returns the group to which a process's calls on `target` belong. `ranks` is the number of ranks per group.
     #[must_use]
     pub fn of(process: &Process, target: &Target, ranks: u32) -> Self {
         let first = u32::try_from(process.rank).ok().map(|rank| rank / ranks.max(1) * ranks.max(1));
@@ -60,40 +60,41 @@ impl Group {
         }
     }
 
-    /// Returns the group for a user's calls beyond the limit, of the same interface and operation class.
+    /// Returns the group that replaces this one beyond the maximum number of groups: all calls of the same interface and operation class.
     fn others(self) -> Self {
         let others = || OTHERS.to_owned();
         Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
     }
 
-    /// True for I/O that the program called itself: not nested, and no MPI collective.
+    /// True for I/O calls that the program itself made: not inside MPI-IO, and not MPI collectives.
     #[must_use]
     pub fn is_io_of_program(&self) -> bool {
         !self.nested && self.layer != Layer::Mpi.name()
     }
 }
 
-/// Sums of one group.
+/// Sums over the calls of one group in one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes moved.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time in calls, in ns.
+    /// Total time in calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns, among calls with a segment.
+    /// Duration of the longest call, in ns, among the calls recorded one by one (segments).
     pub longest_ns: u64,
-    /// Calls known only from counters: in no bucket, and booked in the interval in which they were read. A call whose segment comes later
-    /// is subtracted in the interval in which it returned. So the value may be < 0, while the sum over all intervals is exact.
+    /// Number of calls known only from counters. They are in no histogram, and are added to the interval in which the counters were read.
+    /// If the record (segment) of such a call is read later, the call is subtracted in the interval in which it returned. So the value may
+    /// be < 0, while the sum over all intervals is exact.
     pub counted: i64,
-    /// Bytes of the `counted` calls.
+    /// Bytes transferred by the `counted` calls.
     pub counted_bytes: i64,
-    /// Time in the `counted` calls, in ns.
+    /// Total time in the `counted` calls, in ns.
     pub counted_time_ns: i64,
-    /// Histogram of calls by size in bytes: bucket 0 for size 0, bucket `b` from 2^(b-1) on.
+    /// Histogram of calls by bytes transferred: bucket 0 counts size 0, bucket `b` sizes from 2^(b-1) on.
     pub sizes: [u64; BUCKETS],
-    /// Histogram of calls by duration in ns, with the same buckets.
+    /// Histogram of calls by duration in ns, with the same bucket bounds.
     pub durations: [u64; BUCKETS],
 }
 
@@ -113,7 +114,7 @@ impl Default for Sums {
     }
 }
 
-/// Returns the bucket of a size or duration.
+/// Returns the index of the bucket that counts a size or duration.
 #[must_use]
 pub fn bucket(value: u64) -> usize {
     ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)
@@ -124,12 +125,12 @@ fn signed(number: u64) -> i64 {
 }
 
 impl Sums {
-    /// Adds a call.
+    /// Adds one call.
     pub fn add(&mut self, segment: &Segment) {
         self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
     }
 
-    /// Adds `calls` calls of this length in bytes and duration in ns each.
+    /// Adds `calls` calls, each of `length` bytes and `duration_ns`.
     pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
         self.calls = self.calls.saturating_add(calls);
         self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
@@ -139,7 +140,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += calls;
     }
 
-    /// Adds the growth of counters since `before`.
+    /// Adds the growth of the counters of one call stream, from `before` to `now`.
     pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
         let calls = now.segments.saturating_sub(before.segments);
         self.calls = self.calls.saturating_add(calls);
@@ -152,7 +153,7 @@ impl Sums {
         self.counted_time_ns = self.counted_time_ns.saturating_add(signed(time_ns));
     }
 
-    /// Moves a call from the counted ones to the histograms, now that its segment is known.
+    /// Moves a call from the counted ones to the histograms, now that its own record (segment) was read.
     pub fn know_counted(&mut self, segment: &Segment) {
         let (length, duration_ns) = (segment.length(), segment.end.saturating_sub(segment.start));
         self.counted = self.counted.saturating_sub(1);
@@ -163,7 +164,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += 1;
     }
 
-    /// Adds other sums.
+    /// Adds the sums in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -177,49 +178,50 @@ impl Sums {
     }
 }
 
-/// Gaps in what a reader observed since it began.
+/// Gaps in what an agent has observed since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
-    /// Calls folded into counters: in the sums, but no events.
+    /// Number of calls known only from counters: they are in the sums, but do not become events.
     pub counted: u64,
-    /// Spools that came and went before they could be opened.
+    /// Number of spools that were created and removed before they could be opened.
     pub spools: u64,
-    /// Segments shown twice: they belong to calls after the trace and are in the process's next spool too.
+    /// Number of calls delivered twice: they returned after the trace was written, and are in the process's next spool too.
     pub taken_back: u64,
-    /// Blocks of segments that could not be read.
+    /// Number of blocks of call records that could not be read.
     pub damaged: u64,
-    /// Events that a destination did not take.
+    /// Number of events that a destination did not accept.
     pub dropped: u64,
-    /// Paths dropped because a process had too many: later calls on these files are of [`OTHER_FILES`](super::about::OTHER_FILES).
+    /// Number of paths dropped because a process used too many. Later calls on these files have the path
+    /// [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
-    /// Spools given up because they take too much memory.
+    /// Number of spools given up because they take too much memory.
     #[serde(default)]
     pub too_large: u64,
-    /// Events without a name in the connector's form, in destinations of that form.
+    /// Number of events omitted in destinations of the connector's format, which has no name for their operations.
     pub other_operations: u64,
 }
 
-/// Sums of one interval. An interval may come in several parts if calls come late; the parts add up.
+/// Sums of one interval of time, by group of calls. If calls arrive late, an interval is delivered in several parts, which add up.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Start, in ns since 1970-01-01 UTC.
+    /// Start of the interval, in ns since 1970-01-01 UTC.
     pub begin_unix_ns: i64,
-    /// Length, in ns.
+    /// Length of the interval, in ns.
     pub length_ns: u64,
-    /// Sums by group.
+    /// Sums by group of calls.
     pub sums: BTreeMap<Arc<Group>, Sums>,
-    /// Gaps up to its end.
+    /// Gaps in what was observed, up to the end of the interval.
     pub not_seen: NotSeen,
-    /// Omissions reported by tracers up to its end.
+    /// Data that tracers reported as not recorded, up to the end of the interval.
     pub left_out: Arc<LeftOut>,
 }
 
-/// Omissions reported by tracers: description in their words, and count.
+/// Data that tracers reported as not recorded: the tracers' description, and count.
 pub type LeftOut = BTreeMap<String, u64>;
 
 impl Interval {
-    /// Returns the interval around `unix_ns` (ns since 1970-01-01 UTC), without calls.
+    /// Returns an interval without calls that contains `unix_ns` (ns since 1970-01-01 UTC).
     #[must_use]
     pub fn empty(unix_ns: i64, length_ns: u64) -> Self {
         let length = i64::try_from(length_ns.max(1)).unwrap_or(i64::MAX);
@@ -233,41 +235,41 @@ impl Interval {
     }
 }
 
-/// Sums of intervals that are not complete yet.
+/// Sums of the intervals that are not complete yet.
 #[derive(Debug, Default)]
 pub struct Open {
     length_ns: u64,
     groups: Vec<Arc<Group>>,
     numbers: HashMap<Group, usize>,
-    /// Number of groups per user id.
+    /// Number of groups of calls of each user, by user id.
     of_users: HashMap<u32, usize>,
-    /// Number of times that the group numbers were reset.
+    /// Number of times that the group numbers were reset; a reset invalidates all earlier numbers.
     forgotten: u64,
     held: usize,
-    /// Sums by interval number, then by group number.
+    /// Sums by number of the interval, then by number of the group.
     sums: BTreeMap<i64, HashMap<usize, Box<Sums>, FxBuildHasher>>,
 }
 
 impl Open {
-    /// Creates empty sums for intervals of this length, in ns.
+    /// Creates empty sums for intervals of `length_ns`.
     #[must_use]
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns: length_ns.max(1), ..Self::default() }
     }
 
-    /// True if all sums must be passed on now, complete or not, and the groups [forgotten](Self::forget).
+    /// True if memory is full: all sums must be delivered now, complete or not, and the groups [reset](Self::forget).
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.held > MOST_SUMS || self.groups.len() > MOST_GROUPS
     }
 
-    /// Returns the generation of group numbers: they are valid while it stays the same.
+    /// Returns the generation of the group numbers: numbers from another generation are invalid.
     #[must_use]
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Resets the groups if they are near their limit and no sums are held.
+    /// Resets the group numbers if the groups are near their limit and no sums are in memory.
     pub fn forget(&mut self) {
         let is_crowded = self.groups.len() > MOST_GROUPS || self.of_users.values().any(|count| *count >= MOST_OF_USER);
         if self.sums.is_empty() && is_crowded {
@@ -278,7 +280,7 @@ impl Open {
         }
     }
 
-    /// Returns the number of a group, adding it if new. Users other than the agent's (`is_other`) have a limit of their own.
+    /// Returns the number of `group`, adding it if new. Users other than the agent's (`is_other`) have a limit of their own.
     pub fn number(&mut self, group: Group, user: u32, is_other: bool) -> usize {
         if let Some(number) = self.numbers.get(&group) {
             return *number;
@@ -293,7 +295,7 @@ impl Open {
         self.groups.len() - 1
     }
 
-    /// Returns the sums of a group in the interval around `unix_ns` (ns since 1970-01-01 UTC).
+    /// Returns the sums of a group in the interval that contains `unix_ns` (ns since 1970-01-01 UTC).
     pub fn at(&mut self, unix_ns: i64, group: usize) -> &mut Sums {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let sums = self.sums.entry(unix_ns.div_euclid(length)).or_default();
@@ -303,7 +305,8 @@ impl Open {
         })
     }
 
-    /// Takes the earliest interval that ended before `unix_ns`. One at a time: as a map, an interval takes ten times the memory.
+    /// Removes and returns the earliest interval that ended before `unix_ns`. One at a time: as a map, an interval takes ten times the
+    /// memory.
     pub fn take_ended(&mut self, unix_ns: i64) -> Option<Interval> {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let first = self.sums.first_entry().filter(|first| *first.key() < unix_ns.div_euclid(length))?;
@@ -382,7 +385,7 @@ mod tests {
         assert_eq!((numbers.len(), open.groups.len()), (MOST_OF_USER + 1, MOST_OF_USER + 1));
         let others = open.groups.last().unwrap();
         assert_eq!((&*others.job, &*others.op, others.class), (OTHERS, OTHERS, OpClass::Read));
-        // Other users keep their limit; this user gets all groups back once the sums are passed on.
+        // Other users keep their limit; this user gets all groups back once the sums are delivered.
         assert_eq!(open.number(of(6_000), 8, true), MOST_OF_USER + 1);
         open.at(5, 0).add_calls(1, 1, 1);
         open.forget();

@@ -1,8 +1,8 @@
 //! Live view of running programs: calls and rates, read from their spools without any effect on the programs.
 //!
-//! [`watch`] finds spools and [`held`] reads one of them. [`agent`] polls all of them and makes [`event::Event`]s and
-//! [`interval::Interval`]s of new data, which go to [`sinks`]. [`board`] holds the data for views, [`screen`] draws them on a terminal.
-//! `remote` takes events from agents elsewhere.
+//! [`watch`] finds spools, and [`held`] reads one of them. [`agent`] polls all spools, and turns new data into [`event::Event`]s and
+//! [`interval::Interval`]s for the [`sinks`]. [`board`] holds the data for views, and [`screen`] draws them on a terminal. `remote`
+//! receives events from agents on other nodes.
 
 pub mod about;
 pub mod agent;
@@ -49,9 +49,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Runs `live` until a signal or an option ends it.
 ///
 /// # Errors
-/// If directories cannot be watched, or a destination cannot be used.
+/// Fails if directories cannot be watched, or a destination cannot be used.
 pub fn live(args: &Args) -> Result<Exit> {
-    // Spools are private to their user, so what is made of them is too.
+    // Spools are private to their user, so files made from them are private too.
     input::keep_private();
     let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
     let settings = Settings {
@@ -113,14 +113,14 @@ pub fn live(args: &Args) -> Result<Exit> {
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
 
-/// Creates the `--ready` file, which signals that everything is watched.
+/// Creates the `--ready` file, which signals that all directories are watched.
 fn ready(args: &Args) -> Result<()> {
     let Some(path) = args.ready.as_deref().map(names::here) else { return Ok(()) };
     // Created in place: a temporary file would mislead a script that counts such files.
     growing(&path).map(drop).with_context(|| format!("failed to make {}", path.display()))
 }
 
-/// Shows and passes on what agents elsewhere have seen.
+/// Shows and delivers the calls that agents elsewhere have sent to the stream at `url`.
 fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool) -> Result<Exit> {
     let mut remote = remote::Remote::new(url, args, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
@@ -162,7 +162,7 @@ fn messages(agent: &mut Agent) {
     }
 }
 
-/// Reports all gaps once, at the end.
+/// Reports all gaps in what was observed, once, at shutdown.
 fn last_words(agent: &Agent) {
     for (count, what) in screen::words(&agent.board().not_seen) {
         say!("dxt-analyze: {count} {what}");
@@ -199,7 +199,7 @@ impl Page {
     }
 }
 
-/// Placeholder for the web page in a build without it.
+/// Placeholder for the web page in a build without the web server.
 #[cfg(not(feature = "serve"))]
 struct Page;
 

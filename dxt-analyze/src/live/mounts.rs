@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// Mount points and labels of their file systems, as this process sees them.
+/// Mount points, and labels of their file systems, as this process sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<(String, Arc<str>)>);
 
 impl Mounts {
-    /// Reads the mounts; none if the system does not report them.
+    /// Reads the table of mounts; it is empty if the system does not report them.
     #[must_use]
     pub fn read() -> Self {
         Self::parse(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
@@ -23,7 +23,7 @@ impl Mounts {
         Self(text.lines().filter_map(mount).collect())
     }
 
-    /// Returns mount point and type of the file system that holds `path`; `-` if unknown.
+    /// Returns mount point and type of the file system that contains `path`; `-` if unknown.
     #[must_use]
     pub fn of(&self, path: &str) -> Arc<str> {
         let holds = |point: &str| {
@@ -35,7 +35,7 @@ impl Mounts {
     }
 }
 
-/// Decodes the octal escapes that the kernel writes for blanks, tabs, newlines and backslashes.
+/// Decodes the octal escapes with which the kernel writes blanks, tabs, newlines and backslashes.
 fn unescaped(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

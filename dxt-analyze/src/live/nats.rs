@@ -10,14 +10,14 @@ use std::time::Duration;
 
 /// Timeout of requests to a server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// Time window in which the server drops messages with an id that it has seen.
+/// Time window in which the server drops messages whose id it has already seen.
 const DUPLICATES: Duration = Duration::from_secs(10 * 60);
-/// Maximum age of messages in a stream created here.
+/// Maximum age of messages in a NATS stream created by this program.
 const KEEPS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Maximum unacknowledged messages: larger than any batch sent before all are acknowledged.
+/// Maximum unacknowledged messages: larger than any batch that is sent without waiting for acknowledgements.
 const UNDER_WAY: usize = 1 << 14;
 
-/// Server, credentials and subject.
+/// Server, credentials and subject of a NATS stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     server: String,
@@ -33,7 +33,7 @@ enum Who {
 }
 
 impl Who {
-    /// Takes the credentials from the user info of a URL, else from the environment.
+    /// Returns the credentials in the user info of a URL, else those from the environment.
     fn of(userinfo: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Self {
         match userinfo.map(|info| info.split_once(':').ok_or(info)) {
             Some(Ok((user, password))) => Self::User(plain(user), plain(password)),
@@ -59,7 +59,7 @@ impl Address {
     /// Parses `nats://HOST:PORT/SUBJECT`; the subject is `dxt.events` by default.
     ///
     /// # Errors
-    /// If the URL is not of this form, or the subject is not valid for messages.
+    /// Fails if the URL does not have this form, or the subject is not valid for messages.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
             bail!("`{}` is no address of a stream: nats://HOST:PORT/SUBJECT", shown::url(url));
@@ -76,10 +76,11 @@ impl Address {
         Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
     }
 
-    /// Connects to the stream with this subject, e.g. `dxt_events` for `dxt.events`; creates it if missing, and never changes it.
+    /// Connects to the stream of this subject, e.g. `dxt_events` for `dxt.events`. Creates the stream if missing, and never changes an
+    /// existing one.
     ///
     /// # Errors
-    /// If there is no server, or it has no JetStream.
+    /// Fails if the server cannot be reached or has no JetStream.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let mut options = async_nats::ConnectOptions::new().connection_timeout(PATIENCE).name("dxt-analyze live");
         options = match self.who.clone() {
@@ -103,10 +104,10 @@ impl Address {
     }
 }
 
-/// Creates the runtime of connections: one thread, which answers the server's pings while there is nothing to send.
+/// Creates the async runtime for connections: one thread, which answers the server's pings while there is nothing to send.
 ///
 /// # Errors
-/// If the system refuses a thread.
+/// Fails if the system refuses a new thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to begin a thread")

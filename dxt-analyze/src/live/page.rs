@@ -23,7 +23,7 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/live/live.js"),
 ];
 
-/// Current answer as JSON text, shared by all requests.
+/// Current data of the page as JSON text; all requests share one copy.
 #[derive(Clone, Default)]
 pub(super) struct Shown(Arc<Mutex<Bytes>>);
 
@@ -31,12 +31,12 @@ pub(super) struct Shown(Arc<Mutex<Bytes>>);
 struct Answer<'a> {
     #[serde(flatten)]
     board: &'a Board,
-    /// Gaps, in words.
+    /// Gaps in what was observed: count and description.
     words: Vec<(u64, &'static str)>,
 }
 
 impl Shown {
-    /// Sets the board to be served from now on.
+    /// Replaces the data that the page serves by `board`.
     pub(super) fn set(&self, board: &Board) {
         let answer = Answer { board, words: words(&board.not_seen) };
         // Serializing a board cannot fail.
@@ -47,7 +47,7 @@ impl Shown {
     /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// Fails if the thread cannot be created.
     pub(super) fn serve(&self, port: u16) -> Result<()> {
         let shown = self.clone();
         let serve = move || {

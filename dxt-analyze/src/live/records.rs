@@ -1,4 +1,4 @@
-//! Running totals of a process per file: Darshan's counters of a record, call by call.
+//! Running totals of a process per file: the counters of a Darshan record, after each call.
 
 use super::about::Target;
 use serde::{Deserialize, Serialize};
@@ -8,53 +8,54 @@ use trace_format::meta::Selection;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::journal::{DataSetStream, Shape};
 
-/// Totals of a process on one file through one interface when a call returned.
+/// Totals of a process on one file through one interface, including the call just added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
-    /// Calls of the same operation class.
+    /// Number of calls of the same operation class.
     pub calls: u64,
-    /// Time in ns in calls of the same kind, as Darshan sums them: reads; writes, syncs and flushes; opens, closes and other metadata.
+    /// Total time, in ns, of the calls that Darshan sums together with this one: reads; writes, syncs and flushes; or opens, closes and
+    /// other metadata.
     pub time_ns: u64,
-    /// Highest byte offset read, or written, by the class of the call; -1 if none.
+    /// Highest byte offset read (if the call is a read) or written (if a write); -1 if none.
     pub max_byte: i64,
-    /// Number of changes between reads and writes; -1 if not counted.
+    /// Number of switches between reading and writing; -1 if not counted.
     pub switches: i64,
-    /// Flush and sync calls; -1 if not counted.
+    /// Number of flush and sync calls; -1 if not counted.
     pub flushes: i64,
-    /// Selections in a data set, if the call accesses one and they are known.
+    /// Counts of selections in an HDF5 data set; `None` if the call accesses no data set or the selections are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Selected>,
 }
 
-/// Selections of a process in an HDF5 data set when a call on it returned: Darshan's counters of its record.
+/// Counts of a process's selections in one HDF5 data set, including the call just added: the counters of its Darshan record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
-    /// Reads and writes that selected points.
+    /// Number of reads and writes that selected points.
     pub points: i64,
-    /// Reads and writes of irregular hyperslabs.
+    /// Number of reads and writes of irregular hyperslabs.
     pub irregular: i64,
-    /// Reads and writes of regular hyperslabs.
+    /// Number of reads and writes of regular hyperslabs.
     pub regular: i64,
-    /// Dimensions of the data set when it was last opened; -1 if unknown.
+    /// Number of dimensions of the data set when it was last opened; -1 if unknown.
     pub dimensions: i64,
-    /// Elements of the data set when it was last opened; -1 if unknown.
+    /// Number of elements of the data set when it was last opened; -1 if unknown.
     pub elements: i64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// Calls: reads, writes, opens, closes.
+    /// Number of reads, writes, opens, closes.
     calls: [u64; 4],
-    /// Time in reads, in writes and syncs, and in all other calls, in ns.
+    /// Total time in ns: in reads, in writes and syncs, and in all other calls.
     time_ns: [u64; 3],
     max_byte: [Option<i64>; 2],
     switches: i64,
     flushes: i64,
-    /// True if the latest read or write was a write.
+    /// True if the latest data transfer was a write, false if a read; `None` before the first one.
     wrote: Option<bool>,
 }
 
-/// Totals of all files of a process, by file number and interface.
+/// Totals of all files of a process, by file number, then by interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records(BTreeMap<u32, BTreeMap<u32, Record>>);
 
@@ -110,12 +111,12 @@ impl Records {
         self.0.len()
     }
 
-    /// Drops all files except those numbered in `but`: their totals restart at zero.
+    /// Drops the totals of all files except those numbered in `but`; a dropped file restarts at zero.
     pub(super) fn forget(&mut self, but: &BTreeSet<u32>) {
         self.0.retain(|file, _| but.contains(file));
     }
 
-    /// Adds a call, with times in ns.
+    /// Adds a call on `target`; its times are in ns. Returns the totals including it.
     pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
         let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
         record.add(target, segment)
@@ -125,11 +126,11 @@ impl Records {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SetRecord {
     record: Record,
-    /// Selections: points, irregular hyperslabs, regular hyperslabs.
+    /// Number of reads and writes that selected points, irregular hyperslabs, regular hyperslabs.
     selections: [i64; 3],
 }
 
-/// Totals of all data sets of a process, by number.
+/// Totals of all HDF5 data sets of a process, by data set number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSets(BTreeMap<u32, SetRecord>);
 
@@ -138,7 +139,7 @@ impl DataSets {
         self.0.len()
     }
 
-    /// Adds a call on a data set of this `shape`.
+    /// Adds a call on a data set of this `shape`. Returns the totals including it.
     pub fn add(&mut self, stream: DataSetStream, shape: Option<Shape>, target: &Target, segment: &Segment) -> SoFar {
         let set = self.0.entry(stream.data_set).or_default();
         let so_far = set.record.add(target, segment);

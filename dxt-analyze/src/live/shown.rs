@@ -1,9 +1,9 @@
-//! Redacts destinations for messages and states, whose readers need not know passwords. A mistyped destination may contain a password
-//! anywhere, so nothing before an `@` is shown.
+//! Redaction of destinations for messages and state files, whose readers need not know passwords. A mistyped destination may contain a
+//! password anywhere, so nothing before an `@` is shown.
 
 use std::path::Path;
 
-/// Returns a URL without user, password and query. PostgreSQL's keyword form is shown up to the first word that may be a password.
+/// Returns a URL without its user, password and query. PostgreSQL's keyword form is shown up to the first word that may be a password.
 #[must_use]
 pub(crate) fn url(url: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
@@ -22,7 +22,7 @@ pub(crate) fn url(url: &str) -> String {
     format!("{scheme}{}", behind.split('?').next().unwrap_or_default())
 }
 
-/// Returns a path in displayable form; it may be a URL that the user mistook for a path.
+/// Returns a path as text to display, redacted in case it is a URL that the user mistook for a path.
 #[must_use]
 pub(crate) fn path(path: &Path) -> String {
     let text = path.display().to_string();

@@ -1,4 +1,4 @@
-//! State file of an agent: what it has passed on, so that an agent started again resumes there.
+//! State file of an agent: records which data it has delivered, so that an agent started again resumes there.
 
 use super::held::Kept;
 use super::interval::NotSeen;
@@ -9,23 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Saved state.
+/// Saved state of an agent.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedState {
     version: u32,
-    /// Boot id of the machine: spools of another boot are gone.
+    /// Boot id of the machine: spools from before a reboot no longer exist.
     boot: String,
-    /// Progress of the spools, by [`super::held::Held::key`].
+    /// Reading progress of each spool, by [`super::held::Held::key`].
     spools: BTreeMap<String, Kept>,
-    /// Position of each destination that can resume, by its name.
+    /// Output position of each destination that can resume, by the destination's name.
     pub sinks: BTreeMap<String, u64>,
-    /// Names of all destinations, including those that cannot resume and always get everything again.
+    /// Names of all destinations, including those that cannot resume and always receive everything again.
     #[serde(default)]
     names: BTreeSet<String>,
-    /// Calls in the sums so far.
+    /// Number of calls in the sums so far.
     #[serde(default)]
     pub calls: u64,
-    /// Gaps so far, without those that `spools` report.
+    /// Gaps so far, excluding those that the spools in `spools` report.
     pub gone: NotSeen,
 }
 
@@ -36,10 +36,10 @@ fn boot() -> String {
 }
 
 impl SavedState {
-    /// Reads the state; empty if there is no file. If it is of another boot or version, spools and gaps are dropped.
+    /// Reads the state file; the state is empty if there is none. If it is of another boot or version, spools and gaps are dropped.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no state.
+    /// Fails if the file cannot be read or is not a state file.
     pub fn read(path: &Path) -> Result<Self> {
         let mut text = Vec::new();
         match open_no_link(path).and_then(|mut file| file.read_to_end(&mut text)) {
@@ -58,32 +58,32 @@ impl SavedState {
         })
     }
 
-    /// Takes the progress of a spool out of the state.
+    /// Removes the progress of a spool from the state and returns it.
     pub fn take(&mut self, key: &str) -> Option<Kept> {
         self.spools.remove(key)
     }
 
-    /// Returns the number of spools not taken, which no longer exist.
+    /// Returns the number of spools that were not taken: they no longer exist.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.spools.len() as u64
     }
 
-    /// Returns the number of calls passed on before a destination of this name existed.
+    /// Returns the number of calls delivered before a destination of this name existed.
     #[must_use]
     pub fn lacking(&self, name: &str) -> u64 {
-        // States of older versions have no names.
+        // State files of older versions have no names.
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with other destinations, for use before any spool is read.
+    /// Returns this state with other destinations. Used before any spool is read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);
         Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
-    /// Creates a state of this boot.
+    /// Creates the state of an agent in the current boot.
     #[must_use]
     pub fn new(
         spools: BTreeMap<String, Kept>,
@@ -95,15 +95,15 @@ impl SavedState {
         Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
-    /// Writes the state atomically.
+    /// Writes the state file atomically.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let failed = || format!("failed to write the state {}", path.display());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-        // In one piece: a thousand processes take some 150 KB, which would be tens of thousands of writes.
+        // Serialized to memory first: a thousand processes take some 150 KB, which would be tens of thousands of writes.
         let text = serde_json::to_vec(self).with_context(failed)?;
         file.write_all(&text).with_context(failed)?;
         file.persist(path).with_context(failed)?;

@@ -1,35 +1,35 @@
-//! Sums of one process or file, for rankings.
+//! Sums over the calls of one process or file, used for rankings.
 
 use super::about::OTHER_FILES;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum files with sums of their own, and maximum bytes of their names.
+/// Maximum files with sums of their own, and (next constant) maximum total bytes of their names.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// Sums of one process or file.
+/// Sums over the calls of one process or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes moved.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time in calls, in ns.
+    /// Total time in calls, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 
 impl Tally {
-    /// Returns the sums of one call.
+    /// Returns the sums of a single call.
     #[must_use]
     pub const fn of(length: u64, duration_ns: u64) -> Self {
         Self { calls: 1, bytes: length, time_ns: duration_ns, longest_ns: duration_ns }
     }
 
-    /// Adds other sums.
+    /// Adds the sums in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -38,18 +38,18 @@ impl Tally {
     }
 }
 
-/// Sums by file.
+/// Sums over calls, by file.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     all: BTreeMap<Arc<str>, Tally>,
-    /// Bytes of the file names.
+    /// Total length of the file names, in bytes.
     bytes: usize,
-    /// Sums of all files that were dropped.
+    /// Sums over all files that were dropped from the map.
     others: Tally,
 }
 
 impl Files {
-    /// Adds to the sums of a file.
+    /// Adds `more` to the sums of `file`.
     pub fn add(&mut self, file: &Arc<str>, more: &Tally) {
         match self.all.get_mut(file) {
             Some(tally) => tally.merge(more),
@@ -61,13 +61,13 @@ impl Files {
         }
     }
 
-    /// Iterates over all files; the dropped ones share one entry.
+    /// Iterates over the sums by file name. All dropped files share one name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let others = (self.others.calls > 0).then_some((OTHER_FILES, &self.others));
         self.all.iter().map(|(file, tally)| (&**file, tally)).chain(others)
     }
 
-    /// Drops the half of the files with the least I/O time if a limit is exceeded.
+    /// If a limit is exceeded, drops the half of the files with the least I/O time.
     fn bound(&mut self) {
         if self.all.len() > MOST_FILES || self.bytes > MOST_BYTES {
             let mut times: Vec<u64> = self.all.values().map(|tally| tally.time_ns).collect();

@@ -1,5 +1,5 @@
-//! Discovery of spools: directories of this node are listed once and then watched (inotify(7)). Spools that came and went before they
-//! could be opened are counted. Spools for which this process has no descriptor wait for one.
+//! Discovery of spools: directories of this node are listed once and then watched (inotify(7)). Spools created and removed before they
+//! could be opened are counted. Spools for which this process has no file descriptor left are retried.
 
 use crate::live::shown::path as shown;
 use crate::spools::files::{Owned, own_user};
@@ -21,17 +21,17 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Newly found spool or spill. It is open, so it can be read even if its name is removed.
+/// Newly found spool or spill (file of packed blocks). It is open, so it can be read even after its name is removed.
 pub struct Found {
-    /// Path at which it was found.
+    /// Path at which the file was found.
     pub path: PathBuf,
     pub(crate) file: Owned,
-    /// True if it existed when the watch began: its owner may have ended long ago.
+    /// True if the file existed when the watch began: its owner may have ended long ago.
     pub was_there: bool,
     pub(crate) share: Option<Share>,
 }
 
-/// Reservation of one descriptor of this process for a user's file; released on drop.
+/// Reservation of one of this process's file descriptors for a user's file; released on drop.
 pub(crate) struct Share {
     owner: u32,
     shared: Arc<Shared>,
@@ -46,14 +46,14 @@ impl Drop for Share {
 }
 
 impl Found {
-    /// True if it is a spill: a file of packed blocks beside a spool.
+    /// True if the file is a spill: a file of packed blocks beside a spool.
     #[must_use]
     pub fn is_spill(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spill")
     }
 }
 
-/// Watched directories. A separate thread opens new files at once, regardless of other work.
+/// Watch on the spool directories. A separate thread opens new files at once, regardless of other work.
 pub struct Watch {
     found: Receiver<Found>,
     shared: Arc<Shared>,
@@ -61,22 +61,22 @@ pub struct Watch {
 
 #[derive(Default)]
 struct Shared {
-    /// Spools that came and went unopened.
+    /// Number of spools that were removed before they could be opened.
     missed: AtomicU64,
-    /// Spools that wait for a descriptor.
+    /// Number of spools not opened yet for lack of descriptors.
     unopened: AtomicU64,
     open: Mutex<BTreeMap<u32, u64>>,
-    /// Messages about files and directories that could not be opened.
+    /// Pending messages about files and directories that could not be opened.
     failed: Mutex<Vec<String>>,
     ending: AtomicBool,
 }
 
 impl Watch {
-    /// Watches `directories`; missing ones are retried periodically. Spools that exist already are found before this returns.
-    /// `named`: the user named the directories and wants to know which of them cannot be watched.
+    /// Watches `directories`; missing ones are retried periodically. Spools that already exist are found before this returns.
+    /// `named` is true if the user named the directories, and so wants to know which of them cannot be watched.
     ///
     /// # Errors
-    /// If a named directory cannot be watched, or the system has no inotify instance or thread left.
+    /// Fails if a named directory cannot be watched, or the system has no inotify instance or thread left.
     pub fn new(directories: Vec<PathBuf>, named: bool) -> Result<Self> {
         allow_many_files();
         let (sender, found) = std::sync::mpsc::channel();
@@ -91,7 +91,7 @@ impl Watch {
         Ok(Self { found, shared })
     }
 
-    /// Returns the number of spools that came and went before they could be opened.
+    /// Returns the number of spools that were created and removed before they could be opened.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
@@ -103,18 +103,18 @@ impl Watch {
         self.shared.unopened.load(Ordering::Relaxed)
     }
 
-    /// Takes the messages about what could not be opened.
+    /// Takes the pending messages about files and directories that could not be opened.
     pub fn failed(&mut self) -> Vec<String> {
         std::mem::take(&mut *self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits up to `most` for a new file.
+    /// Waits up to `most` for a new spool or spill.
     #[must_use]
     pub fn wait(&self, most: Duration) -> Option<Found> {
         self.found.recv_timeout(most).ok()
     }
 
-    /// Takes the files found so far.
+    /// Returns the spools and spills found so far, without waiting.
     pub fn found(&self) -> impl Iterator<Item = Found> {
         self.found.try_iter()
     }
@@ -126,7 +126,7 @@ impl Drop for Watch {
     }
 }
 
-/// Raises the limit of open files to the maximum, since each watched spool stays open.
+/// Raises this process's limit of open files to the maximum, since each watched spool stays open.
 fn allow_many_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -140,17 +140,18 @@ fn most_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// Descriptors kept free for other uses, such as connections and checks if a process runs.
+/// Number of file descriptors reserved for other uses, such as connections and reading /proc.
 const RESERVE: u64 = 64;
-/// Maximum queued messages.
+/// Maximum queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
-/// Maximum names remembered, maximum names that wait for a descriptor, and how many of the latter are retried per look.
+/// Maximum paths remembered. Next constants: maximum paths that wait for a descriptor, and how many of these are retried per poll.
 const MOST_KNOWN: usize = 100_000;
 const MOST_WAITING: usize = 10_000;
 const TRIED: usize = 256;
 
-/// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to
-/// max(1, free / 2) files open, where `free` is left for all spools. Thus each of a dozen users has some of 256, regardless of the others.
+/// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to max(1, free
+/// / 2) files open, where `free` is the number of descriptors left for all spools. Thus each of a dozen users gets some of 256 descriptors,
+/// regardless of the others.
 fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
     let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
@@ -170,27 +171,27 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     Ok((owned, share))
 }
 
-/// True if opening can succeed once other files are closed.
+/// True if the error may go away once other files are closed.
 fn is_for_now(error: &anyhow::Error) -> bool {
     let of = |errno: Errno| matches!(errno, Errno::MFILE | Errno::NFILE);
     error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
 }
 
-/// State of the watching thread.
+/// State of the thread that watches directories.
 struct Looker {
     inotify: OwnedFd,
-    /// Requested directories, whether they exist yet or not.
+    /// Directories to watch, whether they exist yet or not.
     wanted: Vec<PathBuf>,
     watched: BTreeMap<i32, PathBuf>,
-    /// Paths of existing files that have been found.
+    /// Paths of existing files that were already found.
     known: BTreeSet<PathBuf>,
-    /// Paths not opened for lack of descriptors; true if they existed when the watch began.
+    /// Paths not opened for lack of descriptors. The value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
-    /// Directories reported as not watchable.
+    /// Directories already reported as not watchable.
     told: BTreeSet<PathBuf>,
-    /// True if the lack of descriptors was reported.
+    /// True if the lack of descriptors was already reported.
     told_waiting: bool,
-    /// Last of the waiting paths that were retried.
+    /// Path that was retried last among the waiting ones; the next retry continues after it.
     tried: PathBuf,
     sender: Sender<Found>,
     shared: Arc<Shared>,
@@ -228,11 +229,11 @@ impl Looker {
         }
     }
 
-    /// Handles the kernel's events, and retries directories and waiting files.
+    /// Handles the kernel's inotify events, and retries missing directories and waiting files.
     fn look(&mut self) {
         for (directory, name, is_there) in self.events() {
             if is_there {
-                // Events are of files that appeared after the watch began, even before the first look.
+                // These events concern files that appeared after the watch began, even before the first poll.
                 self.named(&directory, Path::new(&name), false);
             } else {
                 let path = directory.join(name);
@@ -250,10 +251,10 @@ impl Looker {
         self.begins = false;
     }
 
-    /// Watches the directories that the user named.
+    /// Starts watching the directories that the user named.
     ///
     /// # Errors
-    /// If one of them cannot be watched; one that does not exist may appear later.
+    /// Fails if one of them cannot be watched; one that does not exist may appear later.
     fn begin_named(&mut self) -> Result<()> {
         for directory in self.wanted.clone() {
             match self.begin(&directory) {
@@ -309,7 +310,7 @@ impl Looker {
         }
     }
 
-    /// Starts watching a directory, and takes the files in it.
+    /// Starts watching a directory, and finds the files already in it.
     fn begin(&mut self, directory: &Path) -> Result<(), Errno> {
         if self.watched.values().any(|watched| watched == directory) {
             return Ok(());
@@ -335,7 +336,7 @@ impl Looker {
         Ok(())
     }
 
-    /// Opens a file that exists, or did a moment ago, if its name is that of a spool or spill.
+    /// Opens the file `name` if it is named like a spool or spill. `was_there` is true if it existed when the watch began.
     fn named(&mut self, directory: &Path, name: &Path, was_there: bool) {
         let path = directory.join(name);
         let bytes = name.as_os_str().as_bytes();
@@ -345,7 +346,7 @@ impl Looker {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.waiting.insert(path, was_there);
                 }
-                // Results of `dxt-run` may have such a name too, and directories of other users are theirs to watch.
+                // Results of `dxt-run` may have such a name too. Directories of other users are left to their own agents.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
                 Err(why) => self.cannot_watch(&path, why),
             }
@@ -372,7 +373,7 @@ impl Looker {
                 }
                 return;
             }
-            // Spools of other users are theirs to watch.
+            // Spools of other users are left to their own agents.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }
@@ -381,7 +382,7 @@ impl Looker {
         }
     }
 
-    /// Reads the kernel's events: directory, file name, and true if the file appeared.
+    /// Reads the kernel's inotify events: directory, file name, and true if the file appeared (false if it was removed).
     fn events(&mut self) -> Vec<(PathBuf, OsString, bool)> {
         let mut told = Vec::new();
         let mut gone = Vec::new();
@@ -407,7 +408,7 @@ impl Looker {
                 self.shared.missed.fetch_add((before - self.waiting.len()) as u64, Ordering::Relaxed);
             }
         }
-        // Events were lost: list all directories as if for the first time.
+        // The kernel dropped events: list all directories as if for the first time.
         if lost {
             let what = "more came and went than the system could tell: processes may have come and gone uncounted";
             self.say(what.into());
@@ -421,12 +422,12 @@ fn is_spool(name: &Path) -> bool {
     name.extension().is_some_and(|end| end == "spool")
 }
 
-/// True if this user may read the spool; root may read all.
+/// True if this user may read the spool; root may read all spools.
 fn is_for_own_user(path: &Path) -> bool {
     own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
 }
 
-/// Returns why a directory cannot be watched, in words that say more than the system's message.
+/// Returns a text that says why a directory cannot be watched, more helpful than the system's message.
 const fn reason(why: Errno) -> &'static str {
     match why {
         Errno::NOTDIR => "spools lie in directories, and this is none",
@@ -436,7 +437,7 @@ const fn reason(why: Errno) -> &'static str {
     }
 }
 
-/// Returns the directories of spools by default: `DXT_SPOOL`, `TMPDIR`, `/tmp`, `/dev/shm`.
+/// Returns the default spool directories: `DXT_SPOOL`, `TMPDIR`, `/tmp`, `/dev/shm`.
 #[must_use]
 pub fn usual_directories() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -478,7 +479,7 @@ mod tests {
         std::fs::write(run.join("dxt-0-7-8-0.spool"), "").unwrap();
         let all = ["dxt-0-3-4-0.spool", "dxt-0-3-4.spill", "dxt-0-5-6-0.spool", "dxt-0-7-8-0.spool"];
         assert_eq!(names(&mut watch), all);
-        // A spool that came and went, a later one of the same name, and one in a directory that was created again.
+        // Three spools: one created and removed, a later one of the same name, and one in a directory that was created again.
         std::fs::write(folder.path().join("dxt-0-9-9-0.spool"), "").unwrap();
         std::fs::remove_file(folder.path().join("dxt-0-9-9-0.spool")).unwrap();
         std::fs::remove_dir_all(&later).unwrap();

@@ -1,4 +1,4 @@
-//! `--from` in a build without the feature `nats`.
+//! Replacement for `--from` in a build without the feature `nats`.
 
 use super::args::Args;
 use super::board::Board;
@@ -10,10 +10,10 @@ use std::time::Duration;
 pub(super) enum Remote {}
 
 impl Remote {
-    /// Reports that this build has no NATS.
+    /// Returns the error that this build has no NATS.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails.
     pub(super) fn new(_url: &str, _args: &Args, _outlets: Vec<Outlet>) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without NATS: build it with --features nats".into()).into())
     }

@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns the options of `live`, if `--live` was given.
+    /// Returns the equivalent options of `live` if `--live` was given, else `None`.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
         let (directories, from) = (self.inputs.traces.clone(), self.from.clone());

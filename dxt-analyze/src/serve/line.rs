@@ -1,4 +1,4 @@
-//! Queue of requests: answered one at a time, newest first, since a user who zooms has no use for earlier requests.
+//! Queue of requests. They are answered one at a time, newest first, since a user who zooms no longer needs the earlier views.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -9,16 +9,16 @@ pub(crate) struct Line(Mutex<Waiting>);
 #[derive(Debug, Default)]
 struct Waiting {
     busy: bool,
-    /// Waiting requests, oldest first. A canceled request has closed its channel.
+    /// Waiting requests, oldest first. The channel of a canceled request is closed.
     all: Vec<oneshot::Sender<Turn>>,
 }
 
-/// Turn of a request; passed on when dropped, wherever that happens.
+/// Permission of one request to scan the traces. When dropped, wherever that happens, the next request gets it.
 #[derive(Debug)]
 pub(crate) struct Turn(Option<Arc<Line>>);
 
 impl Line {
-    /// Waits for the turn. Canceled requests are skipped.
+    /// Waits until it is this request's turn to scan. Canceled requests are skipped.
     pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
         loop {
             let waits = {
@@ -46,7 +46,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let Some(line) = self.0.take() else { return };
         let mut turn = Turn(Some(Arc::clone(&line)));
-        // The lock is not held while sending: a turn that cannot be received is dropped, which enters this function again.
+        // The lock is not held while sending: a turn that cannot be received is dropped, which calls this function again.
         loop {
             let next = {
                 let mut waiting = line.waiting();
@@ -86,7 +86,7 @@ mod tests {
         for one in &mut waiting {
             assert!(look(one).await.is_none(), "two have the turn");
         }
-        // The newest gives up.
+        // The newest request is canceled.
         drop(waiting.pop());
         drop(first);
         let third = look(&mut waiting[2]).await.expect("the newest that still waits");

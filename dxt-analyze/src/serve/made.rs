@@ -1,4 +1,4 @@
-//! Page and source of tiles, made by a thread while the server already has an address.
+//! Report page and source of tiles, created by a thread while the server already answers requests.
 
 use super::args::Args;
 use super::tiles::Tiler;
@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// Stack of the thread, in bytes: as much as a main thread has.
+/// Stack size of the thread, in bytes: as much as a main thread has.
 const STACK: usize = 8 << 20;
 
 #[derive(Debug)]
@@ -19,18 +19,18 @@ pub(super) struct Made {
     pub(super) tiler: Tiler,
 }
 
-/// Page that is being made, or has been.
+/// Handle of the report page, which is still being created or finished.
 #[derive(Clone, Debug)]
 pub(super) struct Making {
     made: watch::Receiver<Option<Arc<Made>>>,
-    /// Description of what is read for it.
+    /// Description of the inputs from which the page is created.
     what: Arc<str>,
 }
 
-/// Starts making the page; the returned future resolves if that fails.
+/// Starts creating the page in a thread. The returned future resolves with the error if that fails.
 ///
 /// # Errors
-/// If no thread can be started.
+/// Fails if no thread can be started.
 pub(super) fn begin(
     run: Run,
     args: &Args,
@@ -43,7 +43,7 @@ pub(super) fn begin(
         Ok(made) => {
             says.send_replace(Some(Arc::new(made)));
         }
-        // The receiver is gone if the server has already ended.
+        // The receiver has been dropped if the server has already ended.
         Err(error) => drop(fails.send(error)),
     };
     std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to begin reading")?;
@@ -70,12 +70,12 @@ impl Making {
         self.made.borrow().is_some()
     }
 
-    /// Waits for the page; `None` if it never will be made.
+    /// Waits for the page; `None` if it will never be finished.
     pub(super) async fn made(&self) -> Option<Arc<Made>> {
         self.made.clone().wait_for(Option::is_some).await.ok()?.clone()
     }
 
-    /// Returns the page shown until then.
+    /// Returns the page shown until the report page is finished.
     pub(super) fn waiting_page(&self) -> String {
         maud::html! {
             (maud::DOCTYPE)

@@ -1,6 +1,6 @@
-//! `serve`: the report page from a server on this machine, with finer grids and single calls for zoomed views.
+//! `serve`: the report page from a server on this machine, with finer time resolution and single calls for zoomed views.
 //!
-//! * `made`: the page, made while the server already answers; `line`: the order of requests; `tiles`: the grids.
+//! * `made`: creates the page while the server already answers; `line`: the order of requests; `tiles`: the data of zoomed views.
 
 mod args;
 mod line;
@@ -28,19 +28,19 @@ use tiles::TileQuery;
 #[derive(Clone)]
 struct Served {
     making: Making,
-    /// Queue that allows one scan at a time, since each uses all threads.
+    /// Queue that allows one scan of the traces at a time, since each uses all threads.
     line: Arc<Line>,
 }
 
-/// Opens the traces, prints the address on standard output, makes the page, and serves until interrupted.
+/// Opens the traces, prints the address on standard output, creates the page, and serves until interrupted.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts are not valid, or the port is taken.
+/// Fails if nothing can be loaded, the layouts are not valid, or the port is taken.
 pub fn serve(args: &Args) -> Result<Exit> {
     if let Some(live) = args.live() {
         return crate::live::live(&live);
     }
-    // Written even if standard error is no terminal, to show what takes time.
+    // Printed even if standard error is not a terminal, to show what takes time.
     tell(format_args!("opening {}", units::counted(args.inputs.traces.len() as u64, "input")));
     let run = crate::session::open(&args.inputs)?;
     // Errors in the layouts are reported before the address.
@@ -58,7 +58,7 @@ pub fn serve(args: &Args) -> Result<Exit> {
     web::host_until(args.port, routes, failed).map(|()| Exit::Fine)
 }
 
-/// Answers with the page. Before it is made, browsers get a page that reloads itself; other clients wait.
+/// Answers a request for the page. Until the page is created, browsers get a page that reloads itself; other clients wait.
 async fn page(State(served): State<Served>, headers: HeaderMap) -> Response {
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") && !served.making.is_done() {
@@ -74,7 +74,7 @@ fn not_made() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
 }
 
-/// Flag that is set when its request is dropped, as nobody waits for the answer any more.
+/// Flag that is set when its request is dropped, since nobody waits for the answer any longer.
 #[derive(Default)]
 struct Waits(Arc<AtomicBool>);
 
@@ -93,7 +93,7 @@ async fn tile(State(served): State<Served>, Query(query): Query<TileQuery>) -> R
     let waits = Waits::default();
     let gone = Arc::clone(&waits.0);
     let json = tokio::task::spawn_blocking(move || {
-        // Held until the scan has ended, even if nobody waits for its result.
+        // The turn is held until the scan has ended, even if nobody waits for its result.
         let _turn = turn;
         made.tiler.json(&query, &gone)
     });

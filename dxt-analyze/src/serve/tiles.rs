@@ -1,5 +1,5 @@
-//! Tiles: the grid of one kind of rows over a short time window, and its single calls if they are few. Only blocks that overlap the
-//! window are read.
+//! Tiles for zoomed views: the activity of all ranks, nodes, storage targets or files over a short time window, plus the window's single
+//! calls if they are few. Only blocks that overlap the window are read.
 
 use crate::model::{FileLayout, ProcessId, Run};
 use crate::page::built_in::json;
@@ -37,15 +37,15 @@ pub(crate) struct TileQuery {
     from: u64,
     /// End of the window, in ns since the job's start.
     until: u64,
-    /// First process, for rows of ranks.
+    /// Index of the first process shown, if the rows are ranks.
     #[serde(default)]
     first: usize,
-    /// End of the processes (exclusive).
+    /// Index after the last process shown; `None` for all.
     end: Option<usize>,
 }
 
 impl TileQuery {
-    /// Checks the query; the error describes what is wrong.
+    /// Checks the query. The error describes what is wrong.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.from >= self.until {
             return Err("from must be less than until");
@@ -63,7 +63,7 @@ struct Tile {
     calls: Option<CallColumns>,
 }
 
-/// Scan that stops when its request is dropped.
+/// Progress of a scan, which stops it when the client has dropped its request.
 struct Asked<'a>(&'a AtomicBool);
 
 impl Progress for Asked<'_> {
@@ -84,7 +84,7 @@ pub(crate) struct Tiler {
 }
 
 impl Tiler {
-    /// Creates the source; a pass over the run selects the same rows as for the page.
+    /// Creates the source of tiles. Passes over the run once, to select the same rows as the page shows.
     pub(crate) fn new(run: Run, layouts: Vec<Option<FileLayout>>) -> Self {
         let totals = data::totals(&run);
         let slices = Slices::new(&run, &totals);
@@ -92,7 +92,7 @@ impl Tiler {
         Self { run, layouts, totals, slices, unseen }
     }
 
-    /// Answers a valid query. Once `gone` is set, the answer is useless and comes quickly.
+    /// Answers a valid query with JSON. Once `gone` is set, nobody needs the answer, and the scan stops early.
     pub(crate) fn json(&self, query: &TileQuery, gone: &AtomicBool) -> Result<String> {
         json(&self.tile(query, gone))
     }

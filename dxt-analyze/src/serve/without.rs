@@ -1,4 +1,4 @@
-//! `serve` in a build without the feature `serve`.
+//! Replacement for `serve` in a build without the feature `serve`.
 
 #[path = "args.rs"]
 mod args;
@@ -8,10 +8,10 @@ pub use args::Args;
 use crate::exit::{Exit, UsageError};
 use anyhow::Result;
 
-/// Reports that this build has no `serve`.
+/// Returns the error that this build has no `serve`.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 pub fn serve(_args: &Args) -> Result<Exit> {
     Err(UsageError(
         "this dxt-analyze was built without `serve`: use `report`, or build it with --features serve".into(),

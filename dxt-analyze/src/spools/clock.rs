@@ -1,12 +1,12 @@
-//! Clocks of this machine, used to compute the rate of a spool's counter: the older the spool, the more precise.
+//! Readings of this machine's clocks, used to compute the rate of a spool's tick counter: the older the spool, the more precise.
 
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::spool::{Clock, Head};
 
-/// Attempts to read both clocks close together.
+/// Number of attempts to read both clocks close together.
 const TRIES: usize = 9;
 
-/// Returns both clocks now, if this process can read the spool's counter.
+/// Returns a reading of both clocks (tick counter and monotonic clock); `None` if this process cannot read the spool's counter.
 pub(crate) fn now(head: &Head) -> Option<Clock> {
     if !head.uses_counter() {
         return None;
@@ -19,7 +19,7 @@ pub(crate) fn now(head: &Head) -> Option<Clock> {
         (after.wrapping_sub(before), Clock { ticks: before + after.wrapping_sub(before) / 2, monotonic_ns })
     };
     let (_, now) = (0..TRIES).map(|_| read()).min_by_key(|(took, _)| *took)?;
-    // The library falls back to ns if it does not trust the counter; then the reading is useless.
+    // The library returns ns instead of ticks if it does not trust the counter; then the reading is useless.
     (now.ticks.abs_diff(now.monotonic_ns) > 1_000_000).then_some(now)
 }
 

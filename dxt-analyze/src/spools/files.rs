@@ -1,5 +1,5 @@
-//! Files of spools. They lie in directories that anybody can write to, so each file is verified: a regular file, no link, owned by the
-//! current user (root may read all users' files).
+//! Spool files. They are in directories that anybody can write to, so each file is verified: it must be a regular file, not a link, and
+//! owned by the current user (root may read all users' files).
 
 pub(crate) use crate::input::Bytes;
 
@@ -11,17 +11,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// File that can be trusted as far as its owner.
+/// Open file whose content is trusted as much as its owner.
 pub(crate) struct Owned {
     pub(crate) file: File,
     pub(crate) owner: u32,
 }
 
 impl Owned {
-    /// Opens a file; does not follow links, and does not wait for the other end of a pipe.
+    /// Opens a file. Does not follow symbolic links, and does not wait for the other end of a pipe.
     ///
     /// # Errors
-    /// If the file cannot be opened, is no regular file, or belongs to another user.
+    /// Fails if the file cannot be opened, is not a regular file, or belongs to another user.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,
@@ -42,14 +42,14 @@ impl Owned {
 
 pub(crate) type Identity = (u64, u64);
 
-/// True if a file at the path of a spool's spill is that spill. Anybody can create a file of that name, so its owner must be the spool's
-/// `owner`. A root process may have changed its user before it created the spill, so root's spools may instead name the spill by device
-/// and inode. A spool of any other user that names another user's file only wants to have it read.
+/// True if a file at the path of a spool's spill really is that spill. Anybody can create a file of that name, so its owner must be the
+/// spool's `owner`. A root process may have changed its user before it created the spill. So root's spools may instead identify the spill
+/// by device and inode. A spool of any other user must not do so: it could trick root into reading another user's file.
 pub(crate) fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
     about.uid() == owner || owner == 0 && head().and_then(|head| head.spill()) == Some(identity(about))
 }
 
-/// Returns device and inode.
+/// Returns the device and inode numbers of a file.
 pub(crate) fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
@@ -107,7 +107,7 @@ mod tests {
             ("spill", Some("spill"), another, false),
             ("spill", Some("spill"), 0, true),
             ("spill", Some("other"), another, false),
-            // Copied to another place.
+            // A spill that was copied to another place.
             ("spill", Some("other"), own, true),
         ] {
             assert_eq!(is_spill_of(&about(name), owner, || head(named)), expected, "{named:?} {owner}");

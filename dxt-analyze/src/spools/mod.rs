@@ -1,5 +1,5 @@
-//! Spools of this machine: their files, owners and clocks. [`trace_format::spool`] has the format; [`crate::tools::recover`] makes traces
-//! of spools, and [`crate::live`] reads them while they are recorded.
+//! Spools of this machine: their files, owners and clocks. [`trace_format::spool`] defines the format. [`crate::tools::recover`] converts
+//! spools to traces, and [`crate::live`] reads them while they are being recorded.
 
 pub(crate) mod clock;
 pub(crate) mod files;

@@ -1,9 +1,9 @@
-//! Owner of a spool, and checks if that process still runs.
+//! Owner of a spool, and checks whether that process still runs.
 
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// True if the spool was made on this machine since its last boot.
+/// True if the spool was created on this machine since its last boot.
 pub(crate) fn is_of_this_boot(head: &Head) -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return false };
     let mut id = [0_u8; 16];
@@ -17,8 +17,8 @@ pub(crate) fn is_running(head: &Head) -> bool {
     runs(head.pid(), head.started())
 }
 
-/// True if the process `pid` started at `started` runs. The start time distinguishes it from a later process with that pid (proc(5), stat,
-/// field 22). A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
+/// True if the process with `pid` and start time `started` is running. The start time distinguishes it from a later process with that pid
+/// (proc(5), stat, field 22). A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
 pub(crate) fn runs(pid: u32, started: u64) -> bool {
     let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
@@ -31,7 +31,8 @@ pub(crate) fn runs(pid: u32, started: u64) -> bool {
     found == Some(started) && !has_ended
 }
 
-/// Reads a file of proc(5) about the memory of the process in `folder` (/proc/pid): from its first thread, or another if that has ended.
+/// Reads a proc(5) file on the memory of the process in `folder` (/proc/pid). Uses its first thread, or another thread if that one has
+/// ended.
 pub(crate) fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
     let own = std::fs::read(folder.join(file)).unwrap_or_default();
     if !own.is_empty() {

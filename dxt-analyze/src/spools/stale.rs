@@ -1,5 +1,5 @@
-//! Files left in a spool directory by processes that are gone: spools, spills, spools set aside before an exec(3), and files of node
-//! quotas, through which a job's processes share DXT_JOB_BYTES.
+//! Files left in a spool directory by processes that no longer run: spools, spills, spools set aside before an exec(3), and node-quota
+//! files, through which a job's processes share DXT_JOB_BYTES.
 
 use super::files::{Identity, own_user};
 use super::owner;
@@ -22,19 +22,19 @@ pub(crate) struct Left {
     pub(crate) path: PathBuf,
     name: OsString,
     pub(crate) identity: Identity,
-    /// Modification time (s) that it must still have when removed, if later processes may write to it.
+    /// Modification time, in s, that the file must still have when it is removed; set if later processes may write to the file.
     unchanged_since: Option<i64>,
 }
 
-/// Directory, held open, so that files are examined and removed in the same one.
+/// Spool directory, held open, so that files are examined and removed in the same directory.
 pub(crate) struct SpoolDirectory {
     directory: OwnedFd,
-    /// Files whose process has been gone for the required time, of users for whom this user may act.
+    /// Files whose process ended at least the required time ago, and that this user may remove.
     pub(crate) left: Vec<Left>,
-    /// Number of spools of other processes.
+    /// Number of spools kept because their processes still run or ended recently.
     pub(crate) kept: u64,
-    /// Files of node quotas without a reservation for the required time. Excludes users with a file kept here, or with a
-    /// traced process that this one can see: a quota's file lies here even if the spools lie elsewhere.
+    /// Node-quota files in which nothing was reserved for the required time. Excludes files of users who have another file kept here, or a
+    /// running traced process that this process can see: a quota file is here even if the spools are elsewhere.
     pub(crate) budgets: Vec<Left>,
 }
 
@@ -47,11 +47,11 @@ struct Named {
     is_spool: bool,
 }
 
-/// Process: user, pid, start.
+/// Identity of a process: user id, pid, start time.
 type Process = (u32, u32, u64);
 
 impl Named {
-    /// Returns the user in the name of a node quota's file, `dxt-<user>-<16 hexadecimal digits>.budget` (the tracer's `budget/mod.rs`).
+    /// Returns the user id in the name of a node-quota file, `dxt-<user>-<16 hexadecimal digits>.budget` (the tracer's `budget/mod.rs`).
     fn user_of_budget(name: &str) -> Option<u32> {
         let (user, job) = name.strip_prefix("dxt-")?.strip_suffix(".budget")?.split_once('-')?;
         let is_hash = job.len() == 16 && job.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -77,11 +77,11 @@ impl Named {
 }
 
 impl SpoolDirectory {
-    /// Finds the files in `path` of processes that are gone and wrote to none of their files for `older_than`. All files of a process
+    /// Finds the files in `path` whose processes no longer run and wrote to none of their files for `older_than`. All files of a process
     /// count: a spill is rarely written to, and its spool needs it.
     ///
     /// # Errors
-    /// If the directory cannot be listed, or is on a file system that other machines share.
+    /// Fails if the directory cannot be listed, or is on a file system that other machines share.
     pub(crate) fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -103,7 +103,7 @@ impl SpoolDirectory {
             let of_budget = name.to_str().and_then(Named::user_of_budget);
             let Some(named_user) = named.as_ref().map(|named| named.user).or(of_budget) else { continue };
             let Ok(about) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            // The owner must be the user in the name.
+            // The file's owner must be the user in its name.
             let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
             if !is_file || about.st_uid != named_user || user != 0 && about.st_uid != user {
                 continue;
@@ -133,9 +133,9 @@ impl SpoolDirectory {
         Ok(Self { directory, left, kept, budgets })
     }
 
-    /// Removes a file if it still is the one that was found; returns true if it did.
+    /// Removes a file if it still is the one that was found; returns true if it was removed.
     pub(crate) fn remove(&self, file: &Left) -> bool {
-        // A process that reserves from the quota holds this lock, and afterwards notices that the file is gone.
+        // A process that reserves from the quota holds this lock, and notices afterwards that the file was removed.
         let _lock = match file.unchanged_since {
             None => None,
             Some(_) => {
@@ -162,8 +162,9 @@ impl Left {
     }
 }
 
-/// Returns the inodes of mapped spools and spills, and the users of processes that have such a file or the tracer's library mapped; both
-/// if visible to this user. Pids in file names do not suffice: processes in containers have other pids there than here (proc(5), maps).
+/// Returns the inodes of spools and spills that some process has mapped, and the users of processes that have such a file or the tracer's
+/// library mapped. Covers only processes visible to this user. Pids in file names do not suffice: processes in containers have other pids
+/// there than here (proc(5), maps).
 fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =

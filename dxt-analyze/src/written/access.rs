@@ -1,4 +1,4 @@
-//! Access rights of written files: those of `--mode`, else those of the traces that they are made of, less the umask.
+//! Access rights of written files: those of `--mode`, else those of the input traces, less the umask.
 
 use crate::input;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Access rights given by `--mode`.
+/// Access rights given by `--mode`; unset without the option.
 static ASKED: OnceLock<u32> = OnceLock::new();
 
 /// Sets the access rights of all files written from now on, regardless of the umask.
@@ -22,13 +22,13 @@ pub(super) fn initial(folder: &Path) -> u32 {
     ASKED.get().copied().or_else(|| input::rights(group)).unwrap_or(0o666)
 }
 
-/// Returns the final access rights of a file that now has those in `about`.
+/// Returns the final access rights of a file whose current metadata is `about`.
 pub(super) fn settled(about: &Metadata) -> u32 {
     let mode = about.mode() & 0o7777;
     ASKED.get().copied().unwrap_or_else(|| mode & input::rights(about.gid()).map_or(0o7777, |rights| rights | 0o7000))
 }
 
-/// Creates a file in a directory of this process alone; fails if the file exists.
+/// Creates a file in a directory that only this process uses; fails if the file exists.
 pub(crate) fn create_new(path: &Path) -> Result<File> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let file = OpenOptions::new().write(true).create_new(true).mode(initial(folder)).open(path)?;

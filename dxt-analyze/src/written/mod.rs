@@ -1,4 +1,4 @@
-//! Output files that the user names: the only place that creates or replaces such files.
+//! Output files that the user names. No other code creates or replaces such files.
 //!
 //! * An existing file is replaced if it is empty or was made for the same purpose ([`Ours`]), else only with `--force`.
 //! * A file is written beside its destination, under an unpredictable name, and renamed when complete.
@@ -25,35 +25,35 @@ use tempfile::{Builder, TempDir};
 
 const BUFFER: usize = 1 << 20;
 
-/// Output path given by the user.
+/// Output path given by the user, with the rules for replacing an existing file.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     path: &'a Path,
     ours: Ours,
     force: bool,
-    /// Access rights of a new file, regardless of the umask.
+    /// Access rights of a new file, regardless of the umask; `None` for the default rights.
     rights: Option<u32>,
 }
 
-/// Existing entry at an output path.
+/// File or link that already exists at an output path, and whether it may be replaced.
 enum Standing {
     Nothing,
-    /// File or link that may be replaced; the access rights of a file are kept.
+    /// File or link that may be replaced. If a file, contains its access rights, which the new file gets.
     Replaceable(Option<Permissions>),
 }
 
 impl<'a> Target<'a> {
-    /// Creates a target at `path`, where files that are `ours` may be replaced, and with `force` any file.
+    /// Creates an output target at `path`. Existing files of type `ours` may be replaced; with `force`, any file.
     pub(crate) fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
         Self { path, ours, force, rights: None }
     }
 
-    /// Sets the access rights of a new file, regardless of the umask.
+    /// Returns the target with fixed access rights for a new file, regardless of the umask.
     pub(crate) const fn with_rights(self, rights: u32) -> Self {
         Self { rights: Some(rights), ..self }
     }
 
-    /// Lets `fill` write the output sequentially.
+    /// Calls `fill` to write the output sequentially.
     pub(crate) fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         let buffered = |file: &mut File| {
             let mut writer = BufWriter::with_capacity(BUFFER, file);
@@ -67,9 +67,9 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Lets `fill` write a file with seeks, for formats whose beginning is written last.
+    /// Calls `fill` to write the output with seeks, for formats whose beginning is written last.
     pub(crate) fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
-        // First of all: the user should not wait minutes for a refusal.
+        // Checked before `fill` runs: the user should not wait minutes for a refusal.
         self.check()?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let rights = self.rights.unwrap_or_else(|| access::initial(folder));
@@ -84,17 +84,17 @@ impl<'a> Target<'a> {
         Ok(done)
     }
 
-    /// Calls [`Self::check`] before work whose result goes into [`Self::stream`].
+    /// Calls [`Self::check`] before long computations whose result [`Self::stream`] will write.
     pub(crate) fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }
 
-    /// Fails if the existing entry must be kept.
+    /// Fails if something exists at the path that must not be replaced.
     pub(crate) fn check(&self) -> Result<()> {
         self.standing().map(|_| ()).with_context(|| self.failed())
     }
 
-    /// Renames the complete file `from` to the path.
+    /// Renames the complete file `from` to the output path.
     pub(crate) fn take(&self, from: &Path) -> Result<()> {
         let moved = || {
             let standing = self.standing()?;
@@ -115,9 +115,9 @@ impl<'a> Target<'a> {
         format!("failed to write {}", self.path.display())
     }
 
-    /// Opens the path if it is a stream (standard output, pipe, character device) instead of a file.
+    /// Opens the path if it is a stream (standard output, pipe, character device); `None` if it is a file.
     fn channel(&self) -> Result<Option<File>> {
-        // Duplicates the descriptor with its position: opened by name, a file behind it would be written from its start.
+        // Duplicates the descriptor with its position: if opened by name, a file behind the descriptor would be overwritten from its start.
         match own_descriptor(self.path) {
             Some(1) => return Ok(Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))),
             Some(_) => return Ok(Some(File::from(std::io::stderr().as_fd().try_clone_to_owned()?))),
@@ -148,7 +148,7 @@ impl<'a> Target<'a> {
         ensure!(!std::fs::metadata(self.path).is_ok_and(|about| about.is_dir()), "it is a directory");
         ensure!(!self.flows(), "this form needs a file, in which it can go back");
         if about.is_symlink() {
-            // Names of descriptors, such as /dev/stdin, must not become files even with --force.
+            // Names of descriptors, such as /dev/stdin, must not become files, even with --force.
             let is_descriptor = std::fs::read_link(self.path).is_ok_and(|behind| behind.starts_with("/proc"));
             ensure!(!is_descriptor, "it stands for an open file");
             ensure!(self.force, "it is a symbolic link; --force replaces the link, not the file behind it");
@@ -163,7 +163,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Returns 1 or 2 if `path` is a name of that descriptor.
+/// Returns 1 if `path` is a name of standard output, 2 if one of standard error.
 fn own_descriptor(path: &Path) -> Option<u8> {
     match path.to_str()? {
         "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(1),
@@ -176,8 +176,8 @@ fn flows(about: &Metadata) -> bool {
     about.file_type().is_char_device() || about.file_type().is_fifo()
 }
 
-/// Opens a file that a process appends to, also after a restart: a new file, or a regular file of this user, no link. It is not truncated.
-/// Standard output, pipes and character devices are opened as they are.
+/// Opens a file that a process appends to, also after a restart. It must be new, or a regular file of this user and not a link, and is not
+/// truncated. Standard output, pipes and character devices are opened as they are.
 pub(crate) fn growing(path: &Path) -> Result<File> {
     if let Some(file) = Target::new(path, Ours::Never, false).channel()? {
         return Ok(file);
@@ -188,7 +188,7 @@ pub(crate) fn growing(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Opens a file that is only locked; creates it if missing. It may belong to another user.
+/// Opens a file that is used only for locking; creates it if missing. It may belong to another user.
 pub(crate) fn lock_file(path: &Path) -> Result<File> {
     own_file(path).map(|(file, _)| file)
 }
@@ -206,12 +206,12 @@ fn own_file(path: &Path) -> Result<(File, Metadata)> {
     Ok((file, about))
 }
 
-/// Creates a temporary directory in `place` for files that will be moved out of it; it is removed with all files left in it.
+/// Creates a temporary directory in `place` for files that will later be moved elsewhere. It is removed with all files left in it.
 pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }
 
-/// Flushes all files of a directory, and their names, to disk.
+/// Flushes all files of a directory, and the directory itself, to disk.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -233,7 +233,7 @@ pub(crate) fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => bail!("another file has taken that name meanwhile; --force replaces it"),
-        // File systems without that flag: a file created at this very moment is lost.
+        // The file system does not support that flag. Then a file created at this very moment is lost.
         Err(Errno::INVAL | Errno::NOSYS) => {
             ensure!(std::fs::symlink_metadata(to).is_err(), "another file has taken that name; --force replaces it");
             Ok(std::fs::rename(from, to)?)

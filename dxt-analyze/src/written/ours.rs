@@ -1,5 +1,5 @@
-//! Recognition of files that an earlier run wrote for the same purpose. A trace recorded by the tracer must not be replaced, so
-//! conversions and recovered traces are recognized by the origin recorded in them.
+//! Recognition of files that an earlier run of this program wrote for the same purpose. A trace recorded by the tracer must never be
+//! replaced. So conversions and recovered traces are recognized by the origin recorded in them.
 
 use crate::input::{self, Bytes};
 use std::io::Read;
@@ -8,35 +8,35 @@ use std::path::Path;
 use trace_format::read::Trace;
 use trace_format::spool::ENDED_BY;
 
-/// Text in the head of a report page.
+/// Text in the head of a report page, by which it is recognized.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
-/// Prefix of the tracer's name in a trace converted from a log.
+/// Prefix of the tracer's name in a trace that was converted from a Darshan log.
 const CONVERTED: &str = "Darshan log ";
-/// Writer named in the footer of a Parquet file.
+/// Writer's name in the footer of this program's Parquet files.
 const CREATED_BY: &[u8] = b"dxt-analyze ";
-/// Text in the first lines of files of `advise`.
+/// Text in the first lines of files written by `advise`.
 pub(crate) const ADVICE: &str =
     "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
-/// Bytes searched at the start of a page, and at the end of a Parquet file.
+/// Number of bytes searched at the start of a page, and at the end of a Parquet file.
 const LOOKED_AT: usize = 4096;
 
-/// Kind of files that may be replaced without `--force`.
+/// Type of existing file that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// Page of `report`.
+    /// Report page written by `report`.
     Page,
-    /// Trace made by `convert`.
+    /// Trace written by `convert`.
     Conversion,
-    /// Trace made by `recover`.
+    /// Trace written by `recover`.
     Recovery,
-    /// File of `advise`.
+    /// File written by `advise`.
     Advice,
-    /// None, not even an empty file.
+    /// No existing file is replaced, not even an empty one.
     Never,
 }
 
 impl Ours {
-    /// True if the regular file `path` is of this kind; false if it cannot be read.
+    /// True if the regular file `path` is of type `self`; false if it cannot be read.
     pub(super) fn recognises(self, path: &Path) -> bool {
         match self {
             Self::Page => head(path).is_ok_and(|head| contains(&head, GENERATOR.as_bytes())),
@@ -50,12 +50,12 @@ impl Ours {
         }
     }
 
-    /// True if the file at `path` is of this kind, and no link.
+    /// True if `path` is a file of type `self`, and not a link.
     pub(crate) fn stands_at(self, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }
 
-    /// Returns why an existing file is not replaced.
+    /// Returns the reason why an existing file is not replaced.
     pub(super) fn otherwise(self) -> &'static str {
         match self {
             Self::Page => " and is no page of `dxt-analyze report`",
@@ -67,7 +67,7 @@ impl Ours {
     }
 }
 
-/// True if the directory `path` contains only Parquet files of this program.
+/// True if the directory `path` contains only Parquet files written by this program.
 pub(crate) fn is_partition(path: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     is_real

@@ -1,4 +1,4 @@
-//! Tests that the existing entry at a path, by its name and bytes alone, decides what happens to it.
+//! Tests that the name and bytes of an existing file, and nothing else, decide whether it is replaced.
 
 use super::*;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -32,7 +32,7 @@ fn only_what_is_ours_or_empty_is_replaced() {
 fn nothing_is_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let [behind, link, dangling] = ["behind", "link", "dangling"].map(|name| folder.path().join(name));
-    // Not even if the file behind the link could be replaced under its own name.
+    // The link is refused even if the file that it points to could be replaced under its own name.
     std::fs::write(&behind, PAGE).unwrap();
     symlink(&behind, &link).unwrap();
     symlink(folder.path().join("absent"), &dangling).unwrap();

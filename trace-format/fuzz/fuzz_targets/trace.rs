@@ -1,4 +1,4 @@
-//! Fuzz target: any bytes as a trace; everything that can be read is read.
+//! Fuzz target: any bytes as a trace file; reads everything that is readable.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

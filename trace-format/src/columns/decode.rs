@@ -7,26 +7,26 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::segment::MAX_STREAMS;
 
-/// Rows decoded at once, so that their columns stay in the first-level cache.
+/// Number of segments (rows) decoded at once, small enough for their columns to stay in the L1 cache.
 const TILE: usize = 512;
 
 /// Decoded segments, one vector per field, all of the same length. Times are in ns since the process's epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// Stream ids.
+    /// Stream ids, each of which stands for one operation on one file.
     pub stream: Vec<u32>,
-    /// Byte offsets, or [`crate::segment::NO_OFFSET`].
+    /// File offsets in bytes; [`crate::segment::NO_OFFSET`] for operations without an offset.
     pub offset: Vec<i64>,
-    /// Lengths in bytes.
+    /// Lengths of the transfers, in bytes.
     pub length: Vec<u64>,
-    /// Start times.
+    /// Start times, in ns.
     pub start: Vec<u64>,
-    /// End times, never before the start.
+    /// End times, in ns; never before the start.
     pub end: Vec<u64>,
 }
 
 impl Columns {
-    /// Applies a block's rate correction ([`crate::frame::BlockHead::rate`]) to all times.
+    /// Applies a block's clock-rate correction ([`crate::frame::BlockHead::rate`]) to all times.
     pub(crate) fn correct(&mut self, rate: i32) {
         if rate != 0 {
             let times = self.start.iter_mut().chain(&mut self.end);
@@ -46,7 +46,7 @@ impl Columns {
         self.stream.is_empty()
     }
 
-    /// Clears all columns and reserves room for `count` segments.
+    /// Clears all columns and reserves memory for `count` segments.
     fn begin(&mut self, count: usize) {
         self.stream.clear();
         self.offset.clear();
@@ -77,22 +77,22 @@ impl Default for Unpacked {
     }
 }
 
-/// Column as stored in the payload.
+/// Column of an encoded segment block: base, bytes per value, prediction, exceptions and byte planes.
 #[derive(Clone, Copy, Default)]
 struct Stored<'a> {
     base: u64,
     width: usize,
     prediction: u8,
-    /// Rows (u32) and values (u64) that are not in the planes, by row.
+    /// Values that do not fit the byte planes, as pairs of row (u32) and value (u64), in the order of rows.
     exceptions: &'a [u8],
     planes: &'a [u8],
 }
 
-/// Decodes `count` segments from `raw`, the decompressed payload of the frame at file offset `at`, into `into`, whose memory is reused.
-/// After an error the contents of `into` are meaningless.
+/// Decodes the `count` segments of one block into `into`, whose memory is reused. `raw` is the decompressed payload of the frame at file
+/// offset `at`. After an error the contents of `into` are meaningless.
 ///
 /// # Errors
-/// [`Error::Limit`] for too many segments, [`Error::Malformed`] if the sizes do not add up or a value is out of range.
+/// Returns [`Error::Limit`] if `count` is too large, and [`Error::Malformed`] if the sizes do not add up or a value is out of range.
 pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut Columns) -> Result<()> {
     limits::check("segment count", u64::from(count), u64::from(limits::BLOCK_SEGMENTS), at)?;
     let malformed = |why: String| Error::Malformed { what: "a segment block", offset: at, why };
@@ -102,7 +102,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     work.predicted.fill(0);
     // Must precede the first tile: `patch` removes exceptions from the list.
     let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
-    // Constant columns, as lengths and streams mostly are, fill their tile once.
+    // Constant columns (usually lengths and streams) fill their tile once.
     let constant = stored.each_ref().map(|stored| stored.width == 0 && stored.exceptions.is_empty());
     for ((stored, values), _) in stored.iter().zip(work.tile.iter_mut()).zip(constant).filter(|(_, constant)| *constant)
     {
@@ -137,7 +137,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     Ok(())
 }
 
-/// Locates the columns in the payload and checks that they fill it exactly.
+/// Locates the five columns in a block's payload and checks that they fill it exactly.
 fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS], String> {
     let Some((heads, mut rest)) = raw.split_at_checked(HEADS_BYTES) else {
         return Err(format!("{} bytes hold no column heads", raw.len()));
@@ -170,7 +170,8 @@ fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS],
     Ok(columns)
 }
 
-/// Assembles the values of rows `first..` from the planes and adds the base.
+/// Assembles a column's values from its byte planes, starting at row `first`, and adds the column's base. Plane *n* holds the *n*-th byte
+/// of every value.
 fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     match stored.width {
         0 => values.fill(stored.base),
@@ -185,7 +186,8 @@ fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     }
 }
 
-/// Merges planes in pairs into numbers twice as wide, many rows per instruction; byte by byte takes several times as many instructions.
+/// Assembles values from `WIDTH` byte planes (plane *n* holds the *n*-th byte of every value). Planes are merged in pairs into numbers
+/// twice as wide, which handles many rows per instruction; merging byte by byte takes several times as many instructions.
 #[inline]
 fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     let rows = values.len().min(TILE);
@@ -204,7 +206,8 @@ fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: u
     }
 }
 
-/// Merges up to four planes, lowest byte first, into 32-bit numbers. `into` must be zero and as long as each plane.
+/// Merges up to four byte planes (one byte of every value each), lowest byte first, into 32-bit numbers. `into` must be zero and as long as
+/// each plane.
 #[inline]
 fn gather_four(
     first: Option<&[u8]>,
@@ -226,7 +229,7 @@ fn gather_four(
     }
 }
 
-/// Merges up to two planes, like [`gather_four`].
+/// Merges up to two byte planes (one byte of every value each) into 16-bit numbers, like [`gather_four`].
 #[inline]
 fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     match (first, second) {
@@ -240,7 +243,8 @@ fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     }
 }
 
-/// Applies the exceptions of rows `first..` and removes them from the list.
+/// Applies exceptions (values stored separately because they are too large for the column) to rows from `first` on, and removes them from
+/// the column's list.
 fn patch(stored: &mut Stored<'_>, first: usize, values: &mut [u64]) -> std::result::Result<(), String> {
     while let Some((row, rest)) = stored.exceptions.split_first_chunk::<4>() {
         let row = u32::from_le_bytes(*row) as usize;
@@ -264,7 +268,8 @@ fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(
     Ok(())
 }
 
-/// Restores offsets if all rows are of one stream, whose predictor needs no table.
+/// Restores file offsets from differences to predicted offsets, if all rows belong to one stream. A single prediction then replaces the
+/// table.
 fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
     into.extend(values.iter().zip(lengths).map(|(&value, &length)| {
@@ -290,7 +295,7 @@ fn restore_offsets(
     }));
 }
 
-/// Restores start and end times; returns the end of the last row.
+/// Restores start and end times from gaps and durations; returns the end of the last row.
 fn restore_times(
     gaps: &[u64],
     durations: &[u64],

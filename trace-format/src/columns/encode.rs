@@ -5,11 +5,13 @@ use crate::limits;
 use crate::segment::Segment;
 use std::ops::Range;
 
-/// Rows encoded at once, so that their columns stay in the first-level cache.
+/// Number of segments (rows) encoded at once, small enough for their columns to stay in the L1 cache.
 const TILE: usize = 256;
-/// Minimum rows in a block with exceptions, which would take more than they save in smaller blocks.
+/// Minimum number of segments for a block to have exceptions (values stored separately). In smaller blocks, exceptions take more bytes than
+/// they save.
 const EXCEPTIONS_FROM: usize = 64;
-/// Minimum rows per exception, so that exceptions are cheaper than a plane for all rows.
+/// Minimum number of segments per exception (value stored separately). With more exceptions, one more byte for all segments would be
+/// cheaper.
 const ROWS_PER_EXCEPTION: usize = 512;
 
 /// Working memory of the encoder, reused between blocks.
@@ -20,37 +22,37 @@ pub struct Scratch {
     exceptions: Vec<(u32, u64)>,
 }
 
-/// Summary of the encoded segments, for the block head.
+/// Summary of the encoded segments of one block, for the block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Number of segments encoded.
     pub segments: u32,
-    /// Earliest start, in ns.
+    /// Earliest start of a segment, in ns.
     pub min_start: u64,
-    /// Latest end, in ns.
+    /// Latest end of a segment, in ns.
     pub max_end: u64,
-    /// Lowest offset.
+    /// Lowest file offset of a segment, in bytes.
     pub min_offset: i64,
-    /// Highest offset plus length.
+    /// Highest end offset (offset plus length) of a segment, in bytes.
     pub max_end_offset: i64,
-    /// Bit `id % 64` is set for each stream id.
+    /// Filter of stream ids: bit `id % 64` is set for each id in the block.
     pub stream_mask: u64,
     /// Sum of the lengths in bytes, wrapping.
     pub bytes: u64,
-    /// True if stream and length are constant: the contents of the planes then hardly repeat.
+    /// True if all segments have the same stream and length: the other columns are mostly noise, in which zstd finds few repetitions.
     pub noise_only: bool,
-    /// Bytes before the planes, each of which has one byte per segment.
+    /// Size of the encoded columns before the byte planes (heads and exceptions), in bytes. Each plane has one byte per segment.
     pub planes_at: usize,
 }
 
-/// Run of rows, with the highest value of each column.
+/// Range of consecutive rows, with the highest value of each column in that range.
 #[derive(Clone, Debug)]
 struct Tile {
     rows: Range<usize>,
     high: [u64; COLUMNS],
 }
 
-/// Head of a column, with its number of exceptions.
+/// Head of an encoded column: base, bytes per value, prediction, number of exceptions.
 #[derive(Clone, Copy, Default)]
 struct Shape {
     base: u64,
@@ -59,8 +61,8 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` is zero) are left out and marks are ignored; at most
-/// [`limits::BLOCK_SEGMENTS`] slots are taken.
+/// Encodes `segments` as columns, appends them to `out`, and returns their summary. At most [`limits::BLOCK_SEGMENTS`] slots are encoded.
+/// Slots that were never filled (`end` is zero) are skipped, and mark bits in `end` are ignored.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
     let Scratch { columns, tiles, exceptions } = scratch;
@@ -95,7 +97,7 @@ pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, ou
     summary
 }
 
-/// Fills the columns with the residuals of the predictions; returns the summary and the lowest value of each column.
+/// Fills the columns with differences from predicted values; returns the summary and the lowest value of each column.
 fn predict(
     segments: &[Segment],
     scale: &TickScale,
@@ -177,7 +179,8 @@ fn range(values: &[u64]) -> (u64, u64) {
     (low.into_iter().fold(rest.0, u64::min), high.into_iter().fold(rest.1, u64::max))
 }
 
-/// True if the offsets are so scattered that their differences are longer than the offsets themselves. Looks at a sample.
+/// True if offsets are so scattered that storing them takes fewer bits than storing differences from the predicted offsets. Judged by a
+/// sample.
 fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
     const STEP: usize = 16;
     let bits = |value: u64| u64::from(u64::BITS - value.leading_zeros());
@@ -187,7 +190,7 @@ fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
     of_offsets < of_differences
 }
 
-/// Replaces the contents of the offset column by offsets without prediction.
+/// Fills the offset column with the offsets themselves, without prediction.
 fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
     for (value, segment) in column.iter_mut().zip(segments.iter().filter(|segment| segment.end != 0)) {
@@ -199,7 +202,7 @@ fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
     Shape { base: low as u64, width, prediction: prediction::NONE, exceptions: 0 }
 }
 
-/// Finds the width that holds all values but a few, and moves these few to the exceptions.
+/// Finds the smallest number of bytes per value that holds all values but a few. These few become exceptions, which are stored separately.
 fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptions: &mut Vec<(u32, u64)>) -> Shape {
     if column.is_empty() {
         return Shape::default();
@@ -233,7 +236,7 @@ fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptio
     shape
 }
 
-/// Appends `width` planes: the lowest byte of every value minus `base`, then the next byte of every value, and so on.
+/// Appends `width` byte planes: the lowest byte of every value minus `base`, then the next byte of every value, and so on.
 fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
     let begin = out.len();
     out.resize(begin + width * values.len(), 0);
@@ -254,7 +257,8 @@ fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Extracts one plane. The constant shift lets the compiler use vector instructions.
+/// Extracts one byte of every value: bits `SHIFT` to `SHIFT + 7` of the value minus `base`. The constant shift lets the compiler use vector
+/// instructions.
 fn one_plane<const SHIFT: u32>(values: &[u64], base: u64, bytes: &mut [u8]) {
     for (byte, value) in bytes.iter_mut().zip(values) {
         *byte = (value.wrapping_sub(base) >> SHIFT) as u8;

@@ -22,12 +22,12 @@ const HEAD_BYTES: usize = 12;
 pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
 /// Size of one exception, in bytes: row (u32) and value (u64).
 pub(crate) const EXCEPTION_BYTES: usize = 12;
-/// Maximum number of exceptions of one column.
+/// Maximum number of exceptions (values stored separately because they are too large) per column.
 pub const MAX_EXCEPTIONS: usize = 1024;
-/// Number of slots of the offset predictor; a stream uses slot `id % PREDICTORS`.
+/// Number of slots in the table that predicts the next offset of each stream; a stream uses slot `id % PREDICTORS`.
 pub const PREDICTORS: usize = 1024;
 
-/// Indices of the columns.
+/// Indices of the columns in an encoded segment block.
 mod column {
     pub(super) const STREAM: usize = 0;
     pub(super) const OFFSET: usize = 1;
@@ -36,9 +36,9 @@ mod column {
     pub(super) const DURATION: usize = 4;
 }
 
-/// Predictions of the offset column; 0 in all other columns.
+/// Codes for the prediction of the offset column; all other columns store 0.
 mod prediction {
-    /// End of the stream's previous segment: the column holds the signed difference, zigzag.
+    /// Prediction: the offset is the end of the stream's previous segment. The column holds the signed difference, zigzag-encoded.
     pub(super) const LAST_END: u8 = 0;
     /// No prediction: the column holds the offset itself.
     pub(super) const NONE: u8 = 1;
@@ -76,7 +76,7 @@ mod tests {
         (summary, columns)
     }
 
-    /// Generates any segment. The two highest bits of an end are the marks of `segment::MARKS`, which no clock reaches.
+    /// Generates any segment. The two highest bits of an end are the mark bits (`segment::MARKS`), which no clock reaches.
     fn any_segment() -> impl Strategy<Value = Segment> {
         (0..MAX_STREAMS, any::<i64>(), 0..=MAX_LENGTH, any::<u64>(), 1..1_u64 << 62).prop_map(
             |(stream, offset, length, start, end)| Segment::new(StreamId(stream), offset, length, start.min(end), end),

@@ -15,14 +15,15 @@ impl TickScale {
     /// Scale of ticks that already are nanoseconds since the epoch.
     pub const IDENTITY: Self = Self { base: 0, mult: 1 << Self::SHIFT };
 
-    /// Measures the scale by two readings of the clock: `ticks` passed while `nanoseconds` did.
+    /// Computes the scale from two clock readings, between which `ticks` ticks and `nanoseconds` ns passed; `base` is the tick count at the
+    /// epoch.
     #[must_use]
     pub fn measured(base: u64, ticks: u64, nanoseconds: u64) -> Self {
         let mult = (u128::from(nanoseconds) << Self::SHIFT) / u128::from(ticks.max(1));
         Self { base, mult: u64::try_from(mult).unwrap_or(u64::MAX) }
     }
 
-    /// Returns the nanoseconds since the epoch.
+    /// Converts a tick count to nanoseconds since the process's epoch.
     #[inline]
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {

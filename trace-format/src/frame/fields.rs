@@ -33,7 +33,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Checks size and CRC of the structure `what` at file offset `offset`.
+    /// Checks size and CRC of the structure `what` at file offset `offset`, and returns a reader of its fields.
     pub(super) fn open<const N: usize>(bytes: &'a [u8], what: &'static str, offset: u64) -> Result<Self> {
         let Some(bytes) = bytes.get(..N) else {
             return Err(Error::Truncated { what, offset, needed: N as u64, available: bytes.len() as u64 });
@@ -46,7 +46,7 @@ impl<'a> Parts<'a> {
         Ok(Self { bytes: &bytes[..N - 4] })
     }
 
-    /// Returns the next `M` bytes; zeros past the end, which the fixed sizes above rule out.
+    /// Returns the next `M` bytes. Past the end they are zeros, which cannot happen because all structures have fixed sizes.
     pub(super) fn take<const M: usize>(&mut self) -> [u8; M] {
         let mut out = [0; M];
         if let Some((head, rest)) = self.bytes.split_at_checked(M) {

@@ -39,7 +39,7 @@ impl FileHeader {
     /// Decodes the header from the file's first bytes.
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`].
+    /// Returns [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid header.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         if !bytes.starts_with(&MAGIC) {
             return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
@@ -55,7 +55,7 @@ impl FileHeader {
     }
 }
 
-/// Index entry of a process region.
+/// Index entry: position and counts of one process's region in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
@@ -66,11 +66,11 @@ pub struct IndexEntry {
     pub offset: u64,
     /// Length of the region, in bytes.
     pub length: u64,
-    /// Number of segments on record.
+    /// Number of segments stored in the region.
     pub segments: u64,
-    /// Number of segments that were recorded and then folded into counters.
+    /// Number of recorded calls that are stored in counters only, not as segments.
     pub missing: u64,
-    /// Number of segment frames.
+    /// Number of segment frames in the region.
     pub blocks: u32,
 }
 
@@ -92,7 +92,7 @@ impl IndexEntry {
     /// Decodes the entry at file offset `offset`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] or [`Error::Checksum`].
+    /// Returns [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid entry.
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
         let mut parts = Parts::open::<INDEX_ENTRY_BYTES>(bytes, "an index entry", offset)?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl IndexEntry {
 /// Trailer: the last 32 bytes of a file; an intact trailer marks a complete file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
-    /// Offset of the first index entry.
+    /// Offset of the first index entry in the file, in bytes.
     pub index_offset: u64,
     /// Number of index entries: one per process region.
     pub regions: u32,
@@ -126,7 +126,7 @@ impl Trailer {
     /// Decodes the trailer from the file's last bytes, which begin at `offset`.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`].
+    /// Returns [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`] if the bytes are not a valid trailer.
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
         let what = "the trailer";
         if bytes.len() >= 8 && !bytes.starts_with(&TRAILER_MAGIC) {

@@ -10,28 +10,28 @@ use serde::Serialize;
 pub enum FlushStage {
     /// Collecting recorded data and applying the filters.
     Gather,
-    /// Converting segments to columns and descriptions to bytes.
+    /// Converting segments to columns and metadata to bytes.
     Encode,
     /// Compressing with zstd.
     Compress,
-    /// Collective steps of all ranks before the parts are written, above all waiting for the slowest rank.
+    /// Collective steps of all ranks before they write, mostly waiting for the slowest rank.
     Agree,
     /// Creating and opening the file.
     Open,
-    /// Writing the parts; if all ranks write together, also closing the file and waiting for the slowest rank.
+    /// Writing the processes' regions; if all ranks write together, also closing the file and waiting for the slowest rank.
     Write,
     /// Verify and repair: comparing the file with what MPI was given, writing what is missing, and writing the index.
     Repair,
-    /// Everything else.
+    /// Time in none of the stages above.
     Other,
 }
 
 impl FlushStage {
-    /// All stages, in the order of the frame.
+    /// All stages, in the order in which a flush frame stores their times.
     pub const ALL: [Self; 8] =
         [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Repair, Self::Other];
 
-    /// Returns the name in lower case.
+    /// Returns the name of the stage in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,12 +47,12 @@ impl FlushStage {
     }
 }
 
-/// Contents of a process's flush frame.
+/// Contents of a process's flush frame: the time spent on writing its part of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlushTimes {
-    /// Time in each stage of [`FlushStage::ALL`], in ns, up to the last time that the frame was written.
+    /// Time spent in each stage of [`FlushStage::ALL`], in ns, up to the moment when the frame was last written.
     pub stages_ns: [u64; FlushStage::ALL.len()],
-    /// Number of segments encoded and compressed while the program ran, whose time is in no stage.
+    /// Number of segments that were encoded and compressed while the program ran. That time is in no stage.
     pub packed_segments: u64,
 }
 
@@ -62,7 +62,7 @@ const PAYLOAD_BYTES: usize = 8 * (FlushStage::ALL.len() + 1);
 pub const FLUSH_FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAYLOAD_BYTES;
 
 impl FlushTimes {
-    /// Encodes the flush frame of region `region`.
+    /// Encodes these times as the flush frame of process region number `region`.
     #[must_use]
     pub fn frame(&self, region: u32) -> [u8; FLUSH_FRAME_BYTES] {
         let mut out = [0; FLUSH_FRAME_BYTES];
@@ -85,13 +85,13 @@ impl FlushTimes {
         Self { stages_ns, packed_segments: words.next().unwrap_or(0) }
     }
 
-    /// Returns the time in `stage`, in ns.
+    /// Returns the time spent in `stage`, in ns.
     #[must_use]
     pub fn of(&self, stage: FlushStage) -> u64 {
         self.stages_ns.get(stage as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the time of the whole flush, in ns.
+    /// Returns the duration of the whole flush, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.stages_ns.iter().fold(0, |sum, ns| sum.saturating_add(*ns))

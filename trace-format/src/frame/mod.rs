@@ -11,11 +11,11 @@ pub use flush::{FLUSH_FRAME_BYTES, FlushStage, FlushTimes};
 use crate::error::{Error, Result};
 use fields::{Fields, Parts};
 
-/// Magic of a trace file: not text, and changed by any conversion of line ends.
+/// Magic number of a trace file: not text, and changed by any conversion of line ends.
 pub const MAGIC: [u8; 8] = *b"\x89DXT\r\n\x1a\n";
-/// Magic of the trailer.
+/// Magic number of the trailer at the end of a trace file.
 pub const TRAILER_MAGIC: [u8; 8] = *b"DXTend\r\n";
-/// Magic of a frame.
+/// Magic number at the start of each frame.
 pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
 /// Major version of the format: readers refuse a larger one.
 pub const VERSION_MAJOR: u16 = 1;
@@ -39,40 +39,40 @@ pub fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Kinds of frames. Readers skip kinds they do not know.
+/// Types of frames. Readers skip types they do not know.
 pub mod kind {
-    /// Job block: sections of [`crate::meta::Job`].
+    /// Job block: data shared by all processes, as sections of [`crate::meta::Job`].
     pub const JOB: u8 = 1;
-    /// Process block: sections of [`crate::meta::Process`]; first frame of a region.
+    /// Process block: metadata of one process, as sections of [`crate::meta::Process`]; first frame of a region.
     pub const PROCESS: u8 = 2;
-    /// Segment block: a block head, then columns.
+    /// Segment block: compressed segments of one thread, as a block head and columns.
     pub const SEGMENTS: u8 = 3;
-    /// Times that the process took to write its part, [`super::FlushTimes`]; last frame of a region.
+    /// Flush frame: times that the process took to write its region, [`super::FlushTimes`]; last frame of a region.
     pub const FLUSH: u8 = 4;
 }
 
 /// Encodings of a frame's payload.
 pub mod codec {
-    /// Stored as is.
+    /// Payload stored without compression.
     pub const STORED: u8 = 0;
-    /// One zstd frame (RFC 8878).
+    /// Payload compressed as one zstd frame (RFC 8878).
     pub const ZSTD: u8 = 1;
 }
 
 /// Header that precedes every payload, so that a file can be read without its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Kind of the frame, one of [`kind`].
+    /// Type of the frame, one of [`kind`].
     pub kind: u8,
     /// Encoding of the payload, one of [`codec`].
     pub codec: u8,
-    /// Number of the process region that the frame belongs to; 0 for the job.
+    /// Number of the process region that contains the frame; 0 for the job frame.
     pub region: u32,
-    /// Payload bytes in the file, after this header (and after the block head in a segment frame).
+    /// Size of the payload in the file, in bytes, without this header (and without the block head in a segment frame).
     pub stored: u32,
-    /// Payload bytes after decoding.
+    /// Size of the payload after decompression, in bytes.
     pub raw: u32,
-    /// CRC-32 of the payload as stored.
+    /// CRC-32 of the payload as stored (compressed).
     pub payload_crc: u32,
 }
 
@@ -93,7 +93,7 @@ impl FrameHeader {
     /// Decodes the header at file offset `offset`.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if no frame begins here, [`Error::Truncated`] or [`Error::Checksum`].
+    /// Returns [`Error::Malformed`] if no frame begins here, and [`Error::Truncated`] or [`Error::Checksum`] if its header is damaged.
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
         let what = "a frame header";
         if bytes.len() >= 4 && !bytes.starts_with(&FRAME_MAGIC) {
@@ -114,7 +114,7 @@ impl FrameHeader {
     }
 }
 
-/// Uncompressed head between the frame header and the columns of a segment frame: enough to skip a block.
+/// Uncompressed head between the frame header and the columns of a segment frame. Readers can decide by it to skip the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHead {
     /// Number of segments in the block.
@@ -125,23 +125,23 @@ pub struct BlockHead {
     pub min_start: u64,
     /// Latest end, in nanoseconds since the process's epoch.
     pub max_end: u64,
-    /// Lowest offset, [`crate::segment::NO_OFFSET`] included.
+    /// Lowest file offset in the block; [`crate::segment::NO_OFFSET`] counts as an offset.
     pub min_offset: i64,
-    /// Highest offset plus length.
+    /// Highest end offset (offset plus length) in the block, in bytes.
     pub max_end_offset: i64,
-    /// Bit `id % 64` is set for each stream id in the block.
+    /// Filter of stream ids: bit `id % 64` is set for each id in the block.
     pub stream_mask: u64,
     /// Sum of the lengths, in bytes (modulo 2^64).
     pub bytes: u64,
-    /// Correction of the columns' times, in units of 2^-42: see [`corrected`].
+    /// Clock-rate correction of the columns' times, in units of 2^-42: see [`corrected`].
     pub rate: i32,
 }
 
 /// Fractional bits of [`BlockHead::rate`].
 const RATE_SHIFT: u32 = 42;
 
-/// Corrects a time of the columns: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while the program ran uses the clock
-/// rate known at that time; the writer knows the rate better in the end.
+/// Applies a block's clock-rate correction to one of its times: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while
+/// the program ran uses the clock rate known at that time; the writer knows the rate better in the end.
 #[inline]
 #[must_use]
 pub fn corrected(time: u64, rate: i32) -> u64 {
@@ -158,7 +158,7 @@ fn rate_between(old: u64, new: u64) -> i32 {
 }
 
 impl BlockHead {
-    /// Returns this head with times of `new` nanoseconds per tick instead of the `old` ones it was encoded with; both in the same unit.
+    /// Returns this head with its times converted from `old` to `new` nanoseconds per tick, both in the same unit.
     #[must_use]
     pub fn at_rate(self, old: u64, new: u64) -> Self {
         let rate = rate_between(old, new);
@@ -184,7 +184,7 @@ impl BlockHead {
     /// Decodes the head at file offset `offset`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] or [`Error::Checksum`].
+    /// Returns [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid head.
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
         let mut parts = Parts::open::<BLOCK_HEAD_BYTES>(bytes, "a block head", offset)?;
         Ok(Self {

@@ -4,10 +4,10 @@
 use super::{Component, Layout};
 use crate::error::{Error, Result};
 
-/// Parses the attribute's value. CRUSH determines the storage daemon of an object, so targets are unknown.
+/// Parses the attribute's value. The storage targets stay unknown, since CRUSH determines them for each object.
 ///
 /// # Errors
-/// [`Error::Malformed`] with the reason.
+/// Returns [`Error::Malformed`] with the reason if the value is invalid.
 pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not text"))?;
     let text = text.trim_end_matches('\0');
@@ -29,7 +29,7 @@ pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     Ok(Layout { components: plain.components.into_iter().map(named).collect() })
 }
 
-/// Returns `stripe_unit` without allocating.
+/// Returns the attribute's `stripe_unit`, in bytes, without allocating.
 pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?.trim_end_matches('\0');
     let unit = text.split_ascii_whitespace().find_map(|field| field.strip_prefix("stripe_unit="))?;

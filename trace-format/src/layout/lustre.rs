@@ -19,10 +19,11 @@ const ENTRY_BYTES: usize = 48;
 /// Lustre's own limit on stripes of one file (`LOV_MAX_STRIPE_COUNT`).
 const MAX_OBJECTS: usize = 2000;
 
-/// Parses the attribute's value.
+/// Parses the value of a `lustre.lov` attribute.
 ///
 /// # Errors
-/// [`Error::Malformed`] with the reason, also for foreign layouts, which have no stripes.
+/// Returns [`Error::Malformed`] with the reason if the value is invalid or the layout is foreign (data outside of Lustre), which has no
+/// stripes.
 pub fn parse_lustre(bytes: &[u8]) -> Result<Layout> {
     let components = match u32_at(bytes, 0)? {
         COMPOSITE | SELF_EXTENDING => composite(bytes)?,
@@ -37,7 +38,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
     let header = match magic {
         V1 => V1_BYTES,
         V3 | SPECIFIC => V3_BYTES,
-        // Foreign component of a composite layout: its data lies elsewhere, and its bytes are of no use here.
+        // Foreign component of a composite layout: its data is outside of Lustre, and its contents are not needed here.
         FOREIGN => return Ok(foreign()),
         other => return Err(malformed(&format!("unknown magic {other:#010x}"))),
     };
@@ -113,7 +114,8 @@ fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
     Ok(components)
 }
 
-/// Returns the stripe size of a plain layout, or of the first component in use that is not on the metadata target. Does not allocate.
+/// Returns the stripe size, in bytes, of a non-composite layout, or of the first component in use that is not on the metadata target. Does
+/// not allocate.
 pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let word = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let plain = |bytes: &[u8]| {

@@ -9,7 +9,8 @@ pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
 pub use standing::{Standing, flag, pattern};
 
-/// Returns the stripe size, in bytes, of the first bytes on storage targets, or `None` if the attribute gives none. Does not allocate.
+/// Returns the stripe size, in bytes, of the first part of the file that is on storage targets, or `None` if the attribute gives none. Does
+/// not allocate.
 #[must_use]
 pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
     match source {
@@ -19,7 +20,7 @@ pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// Location of one byte of a file.
+/// Location of one byte of a file in its stripe layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Stripe number, counted from the start of the file (Lustre's own arithmetic).
@@ -35,9 +36,9 @@ pub struct Location {
 /// Extent of a file with one stripe size and one list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// First byte.
+    /// First byte of the extent.
     pub start: u64,
-    /// One past the last byte; `u64::MAX` for the rest of the file.
+    /// One past the last byte of the extent; `u64::MAX` if it reaches to the end of the file.
     pub end: u64,
     /// Stripe size in bytes; never 0.
     pub stripe_size: u64,
@@ -45,30 +46,30 @@ pub struct Component {
     pub stripe_count: u32,
     /// Storage target of each object, `stripe_count` of them, or empty if they are not known.
     pub targets: Vec<u32>,
-    /// Pool name; empty if none.
+    /// Name of the storage pool; empty if none.
     pub pool: String,
-    /// Mirror of the component; 0 for files without mirrors.
+    /// Mirror id of the component; 0 for files without mirrors.
     pub mirror: u16,
-    /// True if the bytes are on the metadata target (DoM): no OST, nothing to audit.
+    /// True if the bytes are on the metadata target (data on MDT), and therefore on no OST.
     pub on_metadata: bool,
-    /// True if the component has its objects and they hold the file's bytes; otherwise [`Component::standing`] gives the reason, and
+    /// True if the component's objects exist and hold the file's current bytes. Otherwise [`Component::standing`] gives the reason, and
     /// [`Layout::locate`] ignores the component.
     pub active: bool,
-    /// Component flags of Lustre, see [`flag`]; [`flag::INIT`] for a plain file.
+    /// Lustre's flag bits of the component, see [`flag`]; [`flag::INIT`] for a non-composite layout.
     pub flags: u32,
-    /// Pattern bits of Lustre, see [`pattern`].
+    /// Lustre's pattern bits of the component, see [`pattern`].
     pub pattern: u32,
 }
 
-/// Layout of a file: one component for a plain file, several for a composite one.
+/// Stripe layout of a file: one component, or several if the layout is composite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Components, in the order of the file system's list.
+    /// Components, in the order in which the file system lists them.
     pub components: Vec<Component>,
 }
 
 impl Layout {
-    /// Creates a plain layout over the whole file.
+    /// Creates a non-composite layout: one component for the whole file.
     #[must_use]
     pub fn plain(stripe_size: u64, stripe_count: u32, targets: Vec<u32>) -> Self {
         Self {
@@ -88,8 +89,9 @@ impl Layout {
         }
     }
 
-    /// Returns the component that holds the byte at `offset`. Among several mirrors, one that is preferred for reads wins, then the lowest;
-    /// the mirror that a client really reads from is not reported anywhere. A write leaves only one mirror that is not stale.
+    /// Returns the component that holds the byte at `offset`. If several mirrors hold it, a mirror preferred for reads wins, then the one
+    /// with the lowest id; no interface reports the mirror that a client really reads from. A write leaves only one mirror that is not
+    /// stale.
     #[inline]
     #[must_use]
     pub fn component(&self, offset: u64) -> Option<&Component> {
@@ -102,7 +104,7 @@ impl Layout {
             .min_by_key(|component| (component.flags & flag::PREFERRED_FOR_READING == 0, component.mirror))
     }
 
-    /// Returns the mirrors with data that is not stale, in order. If there are several, reads may have gone to any of them.
+    /// Returns the ids of the mirrors with data that is not stale, in order. If there are several, reads may have gone to any of them.
     #[must_use]
     pub fn mirrors_in_use(&self) -> Vec<u16> {
         let mut mirrors: Vec<u16> =
@@ -112,7 +114,7 @@ impl Layout {
         mirrors
     }
 
-    /// Returns the location of the byte at `offset`; `None` if no component holds it.
+    /// Returns the location of the byte at `offset`; `None` if no active component holds it.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Option<Location> {
@@ -121,7 +123,8 @@ impl Layout {
 }
 
 impl Component {
-    /// Returns the stripe that holds the byte at `offset`. Sizes are mostly powers of two, for which a shift costs a tenth of a division.
+    /// Returns the number of the stripe that holds the byte at `offset`. Stripe sizes are mostly powers of two, for which a shift costs a
+    /// tenth of a division.
     #[inline]
     #[must_use]
     pub fn stripe_of(&self, offset: u64) -> u64 {
@@ -129,7 +132,7 @@ impl Component {
         if size.is_power_of_two() { offset >> size.trailing_zeros() } else { offset / size.max(1) }
     }
 
-    /// Returns the number of the object that holds a stripe: an index into `targets`.
+    /// Returns the number of the object that holds stripe number `stripe`: an index into `targets`.
     #[inline]
     #[must_use]
     pub fn object_of(&self, stripe: u64) -> usize {

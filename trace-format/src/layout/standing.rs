@@ -4,19 +4,19 @@ use super::Component;
 
 /// Flags of a component: `LCME_FL_*` in Lustre's `lustre_user.h`.
 pub mod flag {
-    /// Out of date: another mirror was written.
+    /// Component that is out of date: another mirror was written since.
     pub const STALE: u32 = 0x1;
-    /// Preferred mirror for reads.
+    /// Mirror preferred for reads.
     pub const PREFERRED_FOR_READING: u32 = 0x2;
-    /// Preferred mirror for writes.
+    /// Mirror preferred for writes.
     pub const PREFERRED_FOR_WRITING: u32 = 0x4;
-    /// Targets that are not to be used.
+    /// Component whose targets are not to be used.
     pub const OFFLINE: u32 = 0x8;
-    /// Component with objects.
+    /// Component whose objects have been allocated.
     pub const INIT: u32 = 0x10;
-    /// Room into which the previous component may grow (self-extending layouts); never has objects.
+    /// Reserved extent into which the previous component may grow (self-extending layouts); never has objects.
     pub const EXTENSION: u32 = 0x40;
-    /// Parity of another mirror instead of the file's bytes.
+    /// Component that holds parity of another mirror instead of the file's bytes.
     pub const PARITY: u32 = 0x80;
 }
 
@@ -26,7 +26,7 @@ pub mod pattern {
     pub const RAID0: u32 = 0x1;
     /// Data on the metadata target.
     pub const METADATA: u32 = 0x100;
-    /// Several objects possible on one target.
+    /// Overstriping: several objects possible on one target.
     pub const OVERSTRIPED: u32 = 0x200;
     /// Data outside of Lustre.
     pub const FOREIGN: u32 = 0x400;
@@ -34,20 +34,20 @@ pub mod pattern {
     pub const RELEASED: u32 = 0x8000_0000;
 }
 
-/// Status of a component: in use, or the reason why not.
+/// Status of a layout component: in use, or the reason why it holds no current data of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Objects hold the file's bytes.
+    /// Component whose objects hold the file's bytes.
     InUse,
-    /// No objects, since nothing was written there yet.
+    /// Component without objects, since nothing was written there yet.
     NotInitialized,
-    /// Out of date: another mirror was written since.
+    /// Component that is out of date: another mirror was written since.
     Stale,
-    /// Targets that are not to be used.
+    /// Component whose targets are not to be used.
     Offline,
-    /// Room into which the previous component may grow.
+    /// Reserved extent into which the previous component may grow.
     Extension,
-    /// Parity of another mirror.
+    /// Parity of another mirror instead of the file's bytes.
     Parity,
     /// Data outside of Lustre.
     Foreign,
@@ -71,7 +71,7 @@ impl Standing {
         }
     }
 
-    /// Returns the status for a component's flags and pattern.
+    /// Returns the status implied by a component's flags and pattern.
     #[must_use]
     pub const fn of(flags: u32, pattern: u32) -> Self {
         if pattern & pattern::FOREIGN != 0 {
@@ -95,13 +95,13 @@ impl Standing {
 }
 
 impl Component {
-    /// Returns the status of the component: in use, or the reason why not.
+    /// Returns the status of the component: in use, or the reason why it holds no current data of the file.
     #[must_use]
     pub fn standing(&self) -> Standing {
         Standing::of(self.flags, self.pattern)
     }
 
-    /// True if a target has several objects of the component.
+    /// True if one target has several objects of the component.
     #[must_use]
     pub fn is_overstriped(&self) -> bool {
         let mut targets = self.targets.clone();

@@ -17,7 +17,7 @@ use serde::Serialize;
 #[cfg(feature = "read")]
 use serde::de::DeserializeOwned;
 
-/// Appends tag, length and encoded `value` to `out`. Values of this crate's types always encode.
+/// Appends a section to a metadata block: tag, length and encoded `value`. Values of this crate's types always encode.
 pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     let Ok(bytes) = bincode::serde::encode_to_vec(value, bincode::config::standard()) else { return };
     out.extend_from_slice(&tag.to_le_bytes());
@@ -25,7 +25,7 @@ pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes);
 }
 
-/// Appends a list like [`section`]; an empty list is left out, which has the same meaning.
+/// Appends a list as a section, like [`section`]; an empty list is omitted, which has the same meaning.
 pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>) {
     if !list.is_empty() {
         section(tag, &list, out);

@@ -1,12 +1,12 @@
 //! Data sets: the arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: its streams
-//! belong to the file that holds it, and the table here assigns them to data sets.
+//! belong to the file that contains it, and the table here assigns them to data sets.
 
 use serde::{Deserialize, Serialize};
 
-/// Selection of a transfer in a data set. Its number is its index in [`DataSetAccess::selections`].
+/// Form of the elements selected by a transfer to or from a data set. Its code is its index in [`DataSetAccess::selections`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
-    /// Nothing, as for processes without a part in a collective call.
+    /// No elements, as for processes that transfer nothing in a collective call.
     None,
     /// Whole data set.
     All,
@@ -21,11 +21,11 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// All selections, by number.
+    /// All forms of selections, in the order of their codes.
     pub const ALL: [Self; Self::COUNT] =
         [Self::None, Self::All, Self::RegularHyperslab, Self::IrregularHyperslab, Self::Points, Self::Other];
 
-    /// Number of selections, including [`Self::Other`].
+    /// Number of forms of selections, including [`Self::Other`].
     pub const COUNT: usize = 6;
 
     /// Returns the name shown in all outputs.
@@ -42,18 +42,18 @@ impl Selection {
     }
 }
 
-/// Accesses of one stream to a data set.
+/// Accesses of one stream (one operation on one file) to a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetAccess {
     /// Id of the stream.
     pub stream: u32,
-    /// Number of calls by selection, in the order of [`Selection`].
+    /// Number of calls by form of selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
-    /// Elements selected, summed over the calls.
+    /// Number of elements selected, summed over the calls.
     pub elements: u64,
 }
 
-/// Data set inside a file.
+/// Data set (array) inside a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetDef {
     /// Index into the process's file table.
@@ -62,8 +62,8 @@ pub struct DataSetDef {
     pub path: Vec<u8>,
     /// Size of an element in the file, in bytes; 0 if unknown.
     pub element_bytes: u32,
-    /// Extent when last looked at, in elements, slowest dimension first; empty for a scalar.
+    /// Extent when last queried: number of elements per dimension, slowest first; empty for a scalar.
     pub extent: Vec<u64>,
-    /// Accesses by stream.
+    /// Accesses to the data set, by stream.
     pub accesses: Vec<DataSetAccess>,
 }

@@ -13,14 +13,14 @@ mod tag {
     pub(super) const MOUNTS: u16 = 5;
 }
 
-/// MPI implementation that the job ran under.
+/// MPI library that the job used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mpi {
     /// Number of ranks in `MPI_COMM_WORLD`.
     pub ranks: u32,
-    /// Family of the binary interface found: `MPICH`, `Open MPI`, `MPI ABI`.
+    /// ABI family of the MPI library: `MPICH`, `Open MPI`, `MPI ABI`.
     pub family: String,
-    /// First line of `MPI_Get_library_version`.
+    /// First line of the text from `MPI_Get_library_version`.
     pub version: String,
 }
 
@@ -35,19 +35,19 @@ pub struct JobInfo {
     pub uid: u32,
     /// Path of the executable of the process that wrote this block.
     pub exe: Vec<u8>,
-    /// Arguments of that process, the program's name first.
+    /// Arguments of the process that wrote this block, the program's name first.
     pub args: Vec<Vec<u8>>,
-    /// Working directory of that process at start.
+    /// Working directory, at its start, of the process that wrote this block.
     pub cwd: Vec<u8>,
-    /// Start of that process by the wall clock, in ns since 1970-01-01 UTC.
+    /// Start time of the process that wrote this block, by the wall clock, in ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// MPI, if the job used it.
+    /// MPI library and number of ranks, if the job used MPI.
     pub mpi: Option<Mpi>,
     /// Version of the tracer.
     pub tracer: String,
 }
 
-/// Path used by several processes, whose file tables have only its hash.
+/// Path used by several processes and stored once; their file tables hold only its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedName {
     /// Hash of the path, by [`super::path_hash`].
@@ -70,18 +70,18 @@ pub struct Mount {
 pub struct Job {
     /// Description of the job.
     pub info: JobInfo,
-    /// Operation table.
+    /// Operation table: definitions of the operation codes in streams.
     pub ops: Vec<OpDef>,
     /// Paths stored once for all processes of the file.
     pub names: Vec<SharedName>,
-    /// Settings that shaped the trace, as (variable, value).
+    /// Tracer settings that shaped the trace, as (variable, value).
     pub settings: Vec<(String, String)>,
     /// Mounted file systems that can hold data, in the kernel's order, as seen by the process that wrote the block.
     pub mounts: Vec<Mount>,
 }
 
 impl Job {
-    /// Encodes the block's sections.
+    /// Encodes the block as a list of tagged sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -98,13 +98,13 @@ impl Job {
     /// Decodes the decompressed payload of the job frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section is invalid, [`crate::Error::Limit`] if the tables take too much memory.
+    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables take too much memory.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// Decodes like [`Self::decode`], charging the memory to `meter`.
+    /// Decodes the block like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut job = Self::default();

@@ -1,11 +1,11 @@
-//! Deserializer that counts the memory of the values it makes, and fails when there is no more room. An element of a list counts with its
-//! size in memory and again with its fields, which covers the growth of lists by doubling; texts count with their lengths.
+//! Deserializer that counts the memory of the values it creates, and fails when the memory limit is reached. An element of a list counts
+//! with its size in memory and again with its fields, which covers the growth of lists by doubling; texts count with their lengths.
 
 use crate::read::Meter;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// Deserializer, visitor or access `inner`, counted by `meter`.
+/// Wrapper of a serde deserializer, visitor or access object that counts the memory of decoded values in `meter`.
 pub(super) struct Metered<'m, 'r, T> {
     pub(super) inner: T,
     pub(super) meter: &'m Meter<'r>,

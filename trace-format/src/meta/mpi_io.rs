@@ -1,10 +1,10 @@
-//! MPI-IO requests besides transfers: hints, and the datatypes that describe file and memory.
+//! MPI-IO metadata besides transfers: hints, and the datatypes that describe file views and memory buffers.
 
 use crate::coded::coded;
 use crate::counters::{SIZE_BINS, size_bin};
 use serde::{Deserialize, Serialize};
 
-/// Source of a hint.
+/// Source of an MPI-IO hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -44,7 +44,7 @@ pub struct HintDef {
     pub value: Vec<u8>,
 }
 
-/// Use of a datatype.
+/// Use of a datatype in an MPI-IO call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -127,7 +127,7 @@ coded!(Combiner {
 } else Other);
 
 impl Combiner {
-    /// Number of known combiners.
+    /// Number of known datatype constructors, excluding [`Self::Other`].
     pub const COUNT: usize = 17;
 
     /// Returns the name shown in all outputs: MPI's name in lower case.
@@ -156,14 +156,14 @@ impl Combiner {
     }
 }
 
-/// Number of uses of datatypes of one kind on a file.
+/// Number of MPI-IO calls on one file that used datatypes with the same constructor for the same purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeUse {
     /// Index into the process's file table.
     pub file: u32,
-    /// Use of the datatype.
+    /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,
-    /// Constructor of the datatype.
+    /// Constructor of the datatypes.
     pub combiner: Combiner,
     /// Number of calls.
     pub count: u64,
@@ -174,13 +174,13 @@ pub struct DatatypeUse {
 pub struct DatatypeExtents {
     /// Index into the process's file table.
     pub file: u32,
-    /// Use of the datatypes.
+    /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,
-    /// Number of calls by the datatype's extent in bytes, in the bins of [`extent_bin`].
+    /// Number of calls by the extent of the datatype in bytes, in the bins of [`extent_bin`].
     pub extents: [u64; SIZE_BINS],
 }
 
-/// Returns the bin of a datatype's extent: the bin of that size, or the first bin for a negative extent of a resized type.
+/// Returns the histogram bin of a datatype's extent in bytes; a negative extent (resized type) counts in the first bin.
 #[must_use]
 pub fn extent_bin(extent: i64) -> usize {
     size_bin(u64::try_from(extent).unwrap_or(0))

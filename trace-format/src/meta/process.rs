@@ -36,7 +36,7 @@ mod tag {
     pub(super) const VIEWS: u16 = 18;
 }
 
-/// Clock behind the times of segments.
+/// Clock that the times of segments were read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -52,12 +52,12 @@ pub enum ClockSource {
 
 coded!(ClockSource { Monotonic = 0, Counter = 1, Other = 0xffff_ffff } else Other);
 
-/// Identity and times of a process.
+/// Identity, clock and recording times of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
     /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Host name.
+    /// Name of the node that the process ran on.
     pub node: String,
     /// Process id.
     pub pid: u32,
@@ -67,28 +67,28 @@ pub struct ProcessInfo {
     pub exe: Vec<u8>,
     /// Wall clock at the process's time zero (its epoch), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Clock of all times.
+    /// Clock that all times were read from.
     pub clock: ClockSource,
     /// Clock rate in ticks per second, measured over the whole run.
     pub clock_hz: u64,
-    /// Time when the process left the barrier that aligns the ranks, in ns since its epoch.
+    /// Time when the process left the barrier at startup that aligns the clocks of the ranks, in ns since the process's epoch.
     pub sync_ns: Option<u64>,
     /// End of recording, in ns since the epoch.
     pub end_ns: u64,
-    /// Call that ended recording: `MPI_Finalize`, `exit`, `_exit`, ...
+    /// Name of the call that ended the recording: `MPI_Finalize`, `exit`, `_exit`, ...
     pub ended_by: String,
-    /// Number of segments on record.
+    /// Number of segments stored in the trace.
     pub segments: u64,
-    /// Number of segments that were recorded and then folded into [`Missing`].
+    /// Number of recorded calls that are stored in counters ([`Missing`]) instead of segments.
     pub missing: u64,
-    /// Number of segment frames.
+    /// Number of segment frames (compressed blocks of segments) of the process.
     pub blocks: u32,
 }
 
-/// Thread with recorded segments.
+/// Thread that recorded segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
-    /// Index used by block heads.
+    /// Index of the thread, used by block heads.
     pub index: u32,
     /// Kernel thread id.
     pub tid: u32,
@@ -99,7 +99,7 @@ pub struct ThreadDef {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum FileKind {
-    /// Unknown: named through MPI-IO only, or no longer there.
+    /// Unknown: the file was named only through MPI-IO, or no longer existed.
     #[default]
     Unknown,
     /// Regular file.
@@ -117,7 +117,7 @@ coded!(FileKind { Unknown = 0, Regular = 1, Block = 2, Character = 3 } else Unkn
 pub struct FileDef {
     /// Hash of the path, by [`super::path_hash`].
     pub hash: u64,
-    /// Absolute path; `None` if it is among the job block's shared names.
+    /// Absolute path; `None` if the path is among the job block's shared names.
     pub path: Option<Vec<u8>>,
     /// File type.
     pub kind: FileKind,
@@ -129,7 +129,7 @@ pub struct FileDef {
     pub block_size: u32,
 }
 
-/// Bits of [`StreamDef::flags`].
+/// Bits of [`StreamDef::flags`], each of which describes all calls of a stream.
 pub mod stream_flags {
     /// Calls made inside an MPI-IO call of the same thread.
     pub const NESTED: u8 = 1;
@@ -137,9 +137,9 @@ pub mod stream_flags {
     pub const FAILED: u8 = 2;
     /// Calls made inside an HDF5 call of the same thread.
     pub const IN_HDF5: u8 = 8;
-    /// Estimated offsets: other processes may have moved the file position or the end of the file at the same time.
+    /// Calls whose offsets are estimates: other processes may have moved the file position or the end of the file at the same time.
     pub const ESTIMATED: u8 = 16;
-    /// Calls that returned after storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
+    /// Synchronous calls, which returned after storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
     pub const THROUGH: u8 = 32;
     /// Calls that bypassed the page cache: O_DIRECT (open(2)).
     pub const DIRECT: u8 = 64;
@@ -154,15 +154,15 @@ pub struct StreamDef {
     pub id: u32,
     /// Index into the process's file table.
     pub file: u32,
-    /// Code in the job's operation table.
+    /// Operation code, defined in the job's operation table.
     pub op: u16,
     /// Bits of [`stream_flags`].
     pub flags: u8,
-    /// Error number of a failed stream, else 0.
+    /// Error number if all calls of the stream failed with it, else 0.
     pub errno: u16,
 }
 
-/// Origin of a layout, which determines its encoding.
+/// Source of a stripe layout, which determines its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -171,20 +171,20 @@ pub enum LayoutSource {
     Lustre,
     /// Extended attribute `ceph.file.layout`: text.
     Ceph,
-    /// Origin unknown to this version.
+    /// Source unknown to this version.
     Other,
 }
 
 coded!(LayoutSource { Lustre = 0, Ceph = 1, Other = 0xffff_ffff } else Other);
 
-/// Moment at which a layout was read.
+/// Moment at which a stripe layout was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutMoment {
-    /// At open.
+    /// When the file was opened.
     Open,
-    /// At close; a progressive layout has grown since the open.
+    /// When the file was closed; a progressive layout may have grown since the open.
     Close,
     /// Moment unknown to this version.
     Other,
@@ -199,13 +199,13 @@ pub struct LayoutDef {
     pub file: u32,
     /// Moment at which the layout was read.
     pub moment: LayoutMoment,
-    /// Origin of the layout.
+    /// Source of the layout.
     pub source: LayoutSource,
-    /// Encoded layout, decoded by [`crate::layout`].
+    /// Layout as encoded by the file system; [`crate::layout`] decodes it.
     pub bytes: Vec<u8>,
 }
 
-/// Exact counters of a stream's segments that are not on record.
+/// Exact totals over the calls of a stream that are not stored as segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// Stream id.
@@ -214,7 +214,7 @@ pub struct Missing {
     pub counters: Counters,
 }
 
-/// Event that was seen but not recorded, with its count.
+/// Kind of event that was seen but not recorded, with the number of its occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Description for reports.
@@ -223,7 +223,7 @@ pub struct Note {
     pub count: u64,
 }
 
-/// Access profile of a file through one layer, over the accesses that are not on record.
+/// Access profile of a file through one layer, over the accesses that are not stored as segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileDef {
     /// Index into the process's file table.
@@ -234,97 +234,97 @@ pub struct ProfileDef {
     pub profile: Profile,
 }
 
-/// Differences between the ranks that used a file through one layer.
+/// Statistics over the ranks that used a file through one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadDef {
     /// Index into the process's file table.
     pub file: u32,
     /// Layer of the accesses.
     pub layer: Layer,
-    /// Statistics over the ranks.
+    /// Statistics over the ranks: slowest and fastest rank, means and variances.
     pub spread: Spread,
 }
 
-/// Bytes that a process moved over time through one layer, in one direction.
+/// Bytes that a process transferred per time bin through one layer, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatDef {
     /// Layer of the transfers.
     pub layer: Layer,
     /// True for bytes written, false for bytes read.
     pub writes: bool,
-    /// Width of a bin, in ns; bin 0 begins at the process's epoch.
+    /// Width of a time bin, in ns; bin 0 begins at the process's epoch.
     pub width_ns: u64,
-    /// Index of the first bin in `bytes`.
+    /// Index of the time bin of the first element of `bytes`.
     pub first_bin: u64,
-    /// Bytes moved per bin.
+    /// Bytes transferred per time bin.
     pub bytes: Vec<u64>,
 }
 
-/// Additional data of a process block that stands for several ranks.
+/// Additional data of a reduced process block: one that stands for several ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Number of ranks represented; 0 in the block of one process.
+    /// Number of ranks represented; 0 if the block is that of a single process.
     pub ranks: u32,
     /// Number of nodes on which these ranks ran; 0 if unknown.
     pub nodes: u32,
-    /// Spreads by file and layer.
+    /// Statistics over these ranks, by file and layer.
     pub spreads: Vec<SpreadDef>,
 }
 
 /// Process block: everything about a process except its segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
-    /// Identity and times.
+    /// Identity, clock and recording times of the process.
     pub info: ProcessInfo,
     /// Threads with recorded segments.
     pub threads: Vec<ThreadDef>,
     /// Files, in order of first use.
     pub files: Vec<FileDef>,
-    /// Streams, by id.
+    /// Streams, each of which stands for one operation on one file.
     pub streams: Vec<StreamDef>,
-    /// Stripe layouts.
+    /// Stripe layouts of the files.
     pub layouts: Vec<LayoutDef>,
-    /// Counters of segments that are not on record, by stream.
+    /// Counters of calls that are not stored as segments, by stream.
     pub missing: Vec<Missing>,
-    /// Events that were not recorded.
+    /// Events that were seen but not recorded, with their counts.
     pub notes: Vec<Note>,
     /// Hints of files opened through MPI-IO.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<HintDef>,
-    /// Datatypes of MPI-IO calls.
+    /// Datatypes used by MPI-IO calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatypes: Vec<DatatypeUse>,
-    /// Extents of the datatypes of MPI-IO calls.
+    /// Extents of the datatypes used by MPI-IO calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
     /// MPI-IO file views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewDef>,
-    /// Data sets inside the files.
+    /// Data sets (HDF5) inside the files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
-    /// Access profiles, for accesses without segments.
+    /// Access profiles of files, over accesses that are not stored as segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileDef>,
-    /// Data present only if the block stands for several ranks.
+    /// Data present only in a reduced block: one that stands for several ranks.
     #[serde(skip_serializing_if = "Reduction::is_none")]
     pub reduction: Reduction,
-    /// Bytes moved over time, for accesses without segments.
+    /// Bytes transferred over time, for accesses that are not stored as segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heat: Vec<HeatDef>,
-    /// Counts of all accesses by another tool, which replace those derived from segments.
+    /// Access counts from another tool (Darshan), which replace those derived from segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub whole: Vec<WholeDef>,
-    /// MPI communicators.
+    /// MPI communicators whose collective calls are recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub communicators: Vec<CommunicatorDef>,
-    /// Alignment in memory of the buffers of reads and writes.
+    /// Memory alignment of the buffers of reads and writes.
     #[serde(skip_serializing_if = "MemoryDef::is_none")]
     pub memory: MemoryDef,
 }
 
 impl Reduction {
-    /// True if the block is that of one process.
+    /// True if the block is that of a single process, so that there is no additional data.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.ranks == 0
@@ -365,7 +365,7 @@ impl Process {
         (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets) as u64
     }
 
-    /// Encodes the block's sections.
+    /// Encodes the block as a list of tagged sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -399,13 +399,13 @@ impl Process {
     /// Decodes the decompressed payload of the process frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section is invalid, [`crate::Error::Limit`] if the tables take too much memory.
+    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables take too much memory.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// Decodes like [`Self::decode`], charging the memory to `meter`.
+    /// Decodes the block like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut process = Self::default();
@@ -422,7 +422,7 @@ impl Process {
                 tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset, meter)?,
                 tag::SPREADS => {
                     let reduction: Reduction = codec::value("spreads over ranks", bytes, offset, meter)?;
-                    // A reduction of no ranks carries no information.
+                    // A reduction that stands for no ranks contains no information.
                     process.reduction = if reduction.is_none() { Reduction::default() } else { reduction };
                 }
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset, meter)?,

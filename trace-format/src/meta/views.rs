@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Consecutive calls of `MPI_File_set_view` on a file with the same size of the etype and form of the filetype (MPI 4.0, 14.3).
+/// Consecutive calls of `MPI_File_set_view` on one file whose etypes have the same size and whose filetypes have the same structure (MPI
+/// 4.0, 14.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewDef {
     /// Index into the process's file table.
@@ -11,19 +12,19 @@ pub struct ViewDef {
     pub calls: u64,
     /// Size of the etype, in bytes.
     pub etype_bytes: u64,
-    /// Data in a filetype, in bytes.
+    /// Data in one filetype, in bytes.
     pub size: u64,
-    /// Distance from one filetype to the next, in bytes.
+    /// Distance from the start of one filetype to the start of the next (its extent), in bytes.
     pub extent: i64,
-    /// Offset of a filetype's data from its origin, in bytes.
+    /// Offset of a filetype's first data byte from the filetype's origin, in bytes.
     pub first: i64,
-    /// Contiguous bytes; 0 if the structure of the filetype is unknown.
+    /// Size of a contiguous block in the filetype, in bytes; 0 if the structure of the filetype is unknown.
     pub block: u64,
-    /// Repetitions of the block, innermost first.
+    /// Repetitions of the contiguous block in the filetype, innermost first.
     pub dimensions: Vec<DimensionDef>,
 }
 
-/// Repetition of a block, or of the dimension inside of this one.
+/// Repetition inside a filetype: of the contiguous block, or of the next inner dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DimensionDef {
     /// Number of repetitions.

@@ -10,17 +10,18 @@ use crate::limits;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum size of metadata unpacked by the decompressor that is kept, in bytes: creating one costs more than unpacking this much.
+/// Maximum decompressed size of metadata, in bytes, for which the decoder's permanent decompressor is used. Creating a decompressor costs
+/// more than decompressing this much.
 const SMALL: u32 = 1 << 20;
 
-/// Lock held while larger metadata is unpacked and decoded.
+/// Lock held while metadata above [`SMALL`] is decompressed and decoded.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// Decoder of frames.
+/// Decoder of frames; reuses its buffers.
 #[derive(Default)]
 pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// Payload as stored and as decoded, each at the front of memory that only grows.
+    /// Buffers for the payload as stored and after decompression. They only grow; the payload is at their start.
     stored: Vec<u8>,
     raw: Vec<u8>,
     columns: Columns,
@@ -31,7 +32,7 @@ impl Decoder {
     /// Decodes the segments of a block.
     ///
     /// # Errors
-    /// [`Error::Checksum`], [`Error::Malformed`] or [`Error::Io`]: the block's segments are lost.
+    /// Returns [`Error::Checksum`], [`Error::Malformed`] or [`Error::Io`] if the block cannot be read; its segments are lost.
     pub fn block<S: Source + ?Sized>(&mut self, source: &S, block: &BlockRef) -> Result<&Columns> {
         self.fetch(source, block.offset, &block.frame)?;
         let raw = match block.frame.codec {
@@ -46,10 +47,11 @@ impl Decoder {
         Ok(&self.columns)
     }
 
-    /// Returns the result of `decode` for the payload of a metadata frame; buffers and decoded values take `room`.
+    /// Decompresses the payload of a metadata frame and returns the result of `decode` for it. The memory for buffers and decoded values is
+    /// charged to `room`.
     ///
     /// # Errors
-    /// Errors of [`Self::block`] and of `decode`, and [`Error::Limit`] if there is not enough room.
+    /// Returns the errors of [`Self::block`] and of `decode`, and [`Error::Limit`] if `room` has too little memory left.
     pub(super) fn metadata<S: Source + ?Sized, T>(
         &mut self,
         source: &S,
@@ -76,7 +78,7 @@ impl Decoder {
         decoded
     }
 
-    /// Reads and unpacks the payload of a large metadata frame.
+    /// Reads and decompresses the payload of a metadata frame above [`SMALL`].
     fn large<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<&[u8]> {
         self.fetch(source, offset, frame)?;
         let stored = &self.stored[..frame.stored as usize];
@@ -102,7 +104,7 @@ impl Decoder {
         Ok(&self.raw)
     }
 
-    /// Reads the stored payload and checks it.
+    /// Reads a frame's payload from the file and checks its CRC.
     fn fetch<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<()> {
         let head = if frame.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
         let what = "a frame's payload";
@@ -148,7 +150,7 @@ impl Decoder {
     }
 }
 
-/// Returns the first `bytes` bytes of `memory`, which grows if necessary.
+/// Returns the first `bytes` bytes of `memory`, which grows if it is shorter.
 fn front(memory: &mut Vec<u8>, bytes: u32) -> &mut [u8] {
     let bytes = bytes as usize;
     if memory.len() < bytes {

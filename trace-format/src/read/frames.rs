@@ -1,31 +1,31 @@
-//! Walk over the frames in a range of the file, header by header; it resynchronizes after damage.
+//! Iteration over the frames in a range of the file, header by header. After damage it continues at the next intact frame header.
 
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, kind};
 use crate::limits;
 
-/// Segment block that was found but not decoded.
+/// Segment block located in the file but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
     /// Offset of the frame in the file, in bytes.
     pub offset: u64,
     /// Header of the frame.
     pub frame: FrameHeader,
-    /// Head of the block, which summarizes its segments.
+    /// Head of the block, which summarizes the block's segments.
     pub head: BlockHead,
 }
 
 pub(super) enum Step {
     /// Segment block.
     Block(BlockRef),
-    /// Any other frame, with its offset.
+    /// Frame of any other type, with its offset in the file.
     Other(u64, FrameHeader),
-    /// Bytes that are not a frame, with their offset and the reason.
+    /// Bytes that are not a frame, with their offset in the file and the reason.
     Lost(u64, Error),
 }
 
-/// Iterator over the frames in `at..end`.
+/// Iterator over the frames in the byte range `at..end` of the file.
 pub(super) struct Frames<'a, S: ?Sized> {
     source: &'a S,
     at: u64,
@@ -33,7 +33,7 @@ pub(super) struct Frames<'a, S: ?Sized> {
 }
 
 impl<'a, S: Source + ?Sized> Frames<'a, S> {
-    /// Walks over the frames that begin in `at..end`; `end` must not exceed the source's size.
+    /// Creates an iterator over the frames that begin in the byte range `at..end`; `end` must not exceed the source's size.
     pub(super) fn new(source: &'a S, at: u64, end: u64) -> Self {
         Self { source, at, end }
     }
@@ -61,7 +61,7 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
         Ok(Step::Block(BlockRef { offset: at, frame, head }))
     }
 
-    /// Returns the offset of the next intact frame header at or after `from`, or the end.
+    /// Returns the offset of the next intact frame header at or after `from`, or the end of the range.
     fn resynchronize(&self, from: u64) -> u64 {
         // Starts small and grows, so that each of many small damages costs little.
         let mut window = vec![0; 4 * 1024];

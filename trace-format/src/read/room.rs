@@ -1,14 +1,14 @@
-//! Memory limit of the reader: a file of some kilobytes can unpack to tables of gigabytes. All tables of a run count against one [`Room`];
-//! a table that does not fit is a problem of its region, like damage.
+//! Memory limit of the reader: a file of some kilobytes can decompress to tables of gigabytes. All tables of a run count against one
+//! [`Room`]; a table that does not fit is a problem of its region, like damage.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes taken from a room at once, so that decoders on several threads rarely contend.
+/// Bytes that a decoder reserves from a [`Room`] at once, so that decoders on several threads rarely contend.
 const STEP: u64 = 64 << 10;
 
-/// Memory that the tables of several traces may take together.
+/// Memory limit shared by the tables of several traces.
 #[derive(Debug)]
 pub struct Room {
     left: AtomicU64,
@@ -22,13 +22,13 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Creates a room of `limit` bytes.
+    /// Creates a memory limit of `limit` bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { left: AtomicU64::new(limit), limit }
     }
 
-    /// Takes `bytes` if available; returns true on success.
+    /// Reserves `bytes` if available; returns true on success.
     fn take(&self, bytes: u64) -> bool {
         let less = |left: u64| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
@@ -38,15 +38,15 @@ impl Room {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Takes `bytes` for good; `what` and `offset` are for the error.
+    /// Reserves `bytes` permanently. The error message contains `what` and `offset`.
     ///
     /// # Errors
-    /// [`Error::Limit`] if fewer bytes are left.
+    /// Returns [`Error::Limit`] if fewer bytes are left.
     pub(crate) fn keep(&self, what: &'static str, bytes: u64, offset: u64) -> Result<()> {
         if self.take(bytes) { Ok(()) } else { Err(self.spent(what, offset)) }
     }
 
-    /// Takes `bytes` until the result is dropped.
+    /// Reserves `bytes` until the result is dropped.
     ///
     /// # Errors
     /// See [`Self::keep`].
@@ -60,7 +60,7 @@ impl Room {
     }
 }
 
-/// Memory that is given back on drop.
+/// Memory reserved from a [`Room`], which is returned on drop.
 pub(crate) struct Lent<'a> {
     room: &'a Room,
     bytes: u64,
@@ -72,7 +72,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Counter of the memory that one decoder uses; unused memory is given back on drop.
+/// Counter of the memory that one decoder uses; returns unused memory to its [`Room`] on drop.
 pub(crate) struct Meter<'a> {
     room: &'a Room,
     step: Cell<u64>,
@@ -84,7 +84,7 @@ impl<'a> Meter<'a> {
         Self { room, step: Cell::new(0), spent: Cell::new(false) }
     }
 
-    /// Counts `bytes`; returns true if there is room for them.
+    /// Counts `bytes`; returns true if the memory limit allows them.
     #[inline]
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
@@ -101,7 +101,7 @@ impl<'a> Meter<'a> {
         false
     }
 
-    /// Returns the error if decoding failed for lack of room.
+    /// Returns an error if decoding failed because the memory limit was reached.
     pub(crate) fn error(&self, what: &'static str, offset: u64) -> Option<Error> {
         self.spent.get().then(|| self.room.spent(what, offset))
     }

@@ -5,30 +5,30 @@ use std::ops::Range;
 
 /// Bytes that can be read at any offset, by several threads at once.
 pub trait Source: Sync {
-    /// Returns the size in bytes.
+    /// Returns the size of the source in bytes.
     ///
     /// # Errors
-    /// Error from the system.
+    /// Returns the operating system's error.
     fn size(&self) -> std::io::Result<u64>;
 
-    /// Fills `buffer` with the bytes from `offset` on.
+    /// Fills `buffer` with the bytes that begin at `offset`.
     ///
     /// # Errors
-    /// Error from the system; `UnexpectedEof` if the source is shorter.
+    /// Returns the operating system's error, or `UnexpectedEof` if the source is shorter.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
 
-    /// Returns the number of bytes allocated in storage, which is less than the size if there are holes.
+    /// Returns the number of bytes allocated in storage, which is less than the size if the file has holes.
     ///
     /// # Errors
-    /// Error from the system.
+    /// Returns the operating system's error.
     fn allocated(&self) -> std::io::Result<u64> {
         self.size()
     }
 
-    /// Returns the first range at or after `offset` outside any hole; `None` if there is none.
+    /// Returns the first byte range at or after `offset` that is not in a hole of the file; `None` if there is none.
     ///
     /// # Errors
-    /// Error from the system.
+    /// Returns the operating system's error.
     fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
         let size = self.size()?;
         Ok((offset < size).then_some(offset..size))
@@ -48,7 +48,7 @@ impl<T: AsRef<[u8]> + Sync> Source for T {
     }
 }
 
-/// Fills `buffer` from `offset` of `source`; errors carry the offset.
+/// Fills `buffer` with the bytes of `source` that begin at `offset`. Errors contain the offset.
 pub(super) fn fill<S: Source + ?Sized>(source: &S, offset: u64, buffer: &mut [u8]) -> Result<()> {
     source.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length: buffer.len() as u64, source })
 }

@@ -1,5 +1,5 @@
-//! Trace file: the job, its process regions, and the problems found. Regions are located by the index at the end or, if it is missing or
-//! damaged, by a walk over all frames.
+//! Trace file: the job, its process regions, and the problems found. Regions are located by the index at the end or, if the index is
+//! missing or damaged, by iterating over all frames.
 
 use super::decoder::Decoder;
 use super::frames::{BlockRef, Frames, Step};
@@ -13,66 +13,67 @@ use crate::limits;
 use crate::meta::{Job, Process};
 use std::sync::Arc;
 
-/// Part of a file that could not be read.
+/// Part of a trace file that could not be read.
 #[derive(Debug)]
 pub struct Problem {
-    /// Offset in the file, in bytes.
+    /// Offset of the unreadable part in the file, in bytes.
     pub offset: u64,
-    /// Reason.
+    /// Reason why this part could not be read.
     pub error: Error,
 }
 
-/// Location of a process region.
+/// Location of a process region (the data of one process) in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRef {
-    /// Number of the region, as in its frames.
+    /// Number of the region, as stored in its frames.
     pub number: u32,
-    /// Offset in the file, in bytes.
+    /// Offset of the region in the file, in bytes.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the region in bytes.
     pub length: u64,
     /// Index entry, if the index could be read.
     pub entry: Option<IndexEntry>,
 }
 
-/// Process region: its metadata and the locations of its blocks.
+/// Contents of a process region: metadata, and the locations of its segment blocks.
 #[derive(Debug, Default)]
 pub struct Region {
-    /// Process block; `None` if it is lost.
+    /// Process block (metadata); `None` if it is damaged or missing.
     pub process: Option<Process>,
-    /// Times that the process took to write the region, if recorded.
+    /// Time that the process took to write the region, by stage; `None` if not recorded.
     pub flush: Option<FlushTimes>,
-    /// Segment blocks that can be decoded.
+    /// Segment blocks found in the region, to be decoded on demand.
     pub blocks: Vec<BlockRef>,
-    /// Number of segments that the region should have, if known.
+    /// Number of segments that the region should contain, if known.
     pub expected_segments: Option<u64>,
-    /// Parts that could not be read.
+    /// Parts of the region that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// Memory per block and per region found, in bytes, in lists that grow by doubling.
+/// Memory for each segment block found (and, below, for each process region), in bytes: lists that grow by doubling take twice the size.
 const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
 const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
 
-/// Maximum size of a small job block and maximum memory of its tables, in bytes.
+/// Maximum size of a job block that does not count against the shared memory limit, in bytes. The number below limits the memory of its
+/// tables.
 const SMALL_JOB: u32 = 64 << 10;
 const SMALL_JOB_BYTES: u64 = 4 << 20;
 
-/// Open trace.
+/// Trace file opened for reading.
 #[derive(Debug)]
 pub struct Trace<S> {
     source: S,
     size: u64,
     room: Arc<Room>,
-    /// Job block; empty if it is lost.
+    /// Job block; empty if it is damaged or missing.
     pub job: Job,
     /// Process regions, in file order.
     pub regions: Vec<RegionRef>,
     /// Parts of header, job block and index that could not be read.
     pub problems: Vec<Problem>,
-    /// True if the file ends as a finished one does: trailer and index are valid.
+    /// True if the file is complete: its trailer and index are valid.
     pub complete: bool,
-    /// Number of process regions according to the header; `None` if it does not say or is damaged.
+    /// Number of process regions according to the header; `None` if the header is damaged or was written before the number was known.
     pub expected_regions: Option<u32>,
 }
 
@@ -80,15 +81,15 @@ impl<S: Source> Trace<S> {
     /// Opens a trace. Damage after the header is not an error; it is reported in [`Self::problems`].
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] if not even the header is complete, [`Error::Io`].
+    /// Returns [`Error::NotATrace`], [`Error::Version`] or [`Error::Io`], and [`Error::Truncated`] if not even the header is complete.
     pub fn open(source: S) -> Result<Self> {
         Self::open_within(source, Arc::default())
     }
 
-    /// Opens a trace like [`Self::open`], taking the memory for its tables from `room`, which other traces may share.
+    /// Opens a trace like [`Self::open`], charging the memory for its tables to `room`, which other traces may share.
     ///
     /// # Errors
-    /// See [`Self::open`]; also [`Error::Limit`].
+    /// See [`Self::open`]; also returns [`Error::Limit`] if `room` has too little memory left.
     pub fn open_within(source: S, room: Arc<Room>) -> Result<Self> {
         let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         let mut bytes = [0; FILE_HEADER_BYTES];
@@ -120,12 +121,12 @@ impl<S: Source> Trace<S> {
         Ok(trace)
     }
 
-    /// Returns the source that this trace reads from.
+    /// Returns the source of bytes that this trace reads from.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Reads trailer and index; returns the offset of the index.
+    /// Reads the trailer and the index; returns the file offset of the index.
     fn read_index(&mut self) -> Result<u64> {
         let at = self.size.saturating_sub(TRAILER_BYTES as u64);
         let mut bytes = [0; TRAILER_BYTES];
@@ -162,7 +163,7 @@ impl<S: Source> Trace<S> {
         Ok(trailer.index_offset)
     }
 
-    /// Finds the regions without the index: a region is a run of frames with the same number.
+    /// Finds the process regions without the index: a region is a sequence of frames with the same region number.
     fn find_regions(&self) -> Vec<RegionRef> {
         let mut regions: Vec<RegionRef> = Vec::new();
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, self.size) {
@@ -181,7 +182,7 @@ impl<S: Source> Trace<S> {
         regions
     }
 
-    /// Reads the job frame, which is the first of its kind and precedes all frames of processes.
+    /// Reads the job frame, which is the first of its type and precedes all frames of processes.
     fn read_job(&mut self, end: u64) {
         let mut missing = (end, missing_job(end, "the file ends before it"));
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, end) {
@@ -189,7 +190,7 @@ impl<S: Source> Trace<S> {
                 Step::Other(offset, frame) if frame.kind == kind::JOB => {
                     let mut decoder = Decoder::default();
                     let decode = |raw: &[u8], meter: &Meter<'_>| Job::decode_within(raw, offset, meter);
-                    // Small job blocks do not take the room of other tables: a job may have thousands of them.
+                    // Small job blocks do not count against the shared memory limit: a job may have thousands of them.
                     let own = Room::new(SMALL_JOB_BYTES);
                     let room = if frame.raw <= SMALL_JOB { &own } else { self.room.as_ref() };
                     match decoder.metadata(&self.source, offset, &frame, room, decode) {
@@ -217,13 +218,13 @@ impl<S: Source> Trace<S> {
         self.problems.push(Problem { offset, error });
     }
 
-    /// Reads a region's metadata and locates its blocks.
+    /// Reads a region's metadata and locates its segment blocks.
     #[must_use]
     pub fn region(&self, region: &RegionRef) -> Region {
         self.region_by(region, &mut Decoder::default())
     }
 
-    /// Reads a region like [`Self::region`], with a decoder that is reused for many regions.
+    /// Reads a region like [`Self::region`], with a decoder that can be reused for many regions.
     #[must_use]
     pub fn region_by(&self, region: &RegionRef, decoder: &mut Decoder) -> Region {
         let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };

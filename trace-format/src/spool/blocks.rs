@@ -1,35 +1,36 @@
-//! Packed blocks one after another, as in a chunk, a spill file or a staging slot.
+//! Packed blocks (compressed segments of one chunk) one after another, as in a chunk, a spill file or a staging slot.
 
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
 use std::ops::Range;
 
-/// Packed block.
+/// Packed block: the compressed segments of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Index of the thread.
+    /// Index of the thread that recorded the segments.
     pub thread: u32,
-    /// Sequence number of the chunk that was packed.
+    /// Sequence number of the chunk (segment buffer) that was packed.
     pub sequence: u32,
-    /// Status with respect to traces: one of [`super::block::mark`].
+    /// Mark that indicates if the block is in a trace: one of [`super::block::mark`].
     pub mark: u32,
-    /// Nanoseconds per tick that the block was encoded with.
+    /// Nanoseconds per tick used to encode the block, in the unit of `TickScale::mult`.
     pub mult: u64,
-    /// Slot of the first segment in its chunk; the others were in the slots after it.
+    /// Slot number, in its chunk, of the block's first segment; the other segments were in the slots after it.
     pub first: u32,
     /// Head of the block, which summarizes its segments.
     pub head: BlockHead,
-    /// Segment frame.
+    /// Segment frame (see [`crate::frame`]) with the compressed segments.
     pub frame: &'a [u8],
 }
 
-/// Yields the blocks in `bytes`. Space that was reserved and is not filled, yet or ever, hides no block after it.
+/// Yields the packed blocks in `bytes`. Reserved space that is not filled (not yet, or never) is skipped, so that blocks after it are
+/// found.
 pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<'_>> {
     placed(bytes).map(|(_, block)| block)
 }
 
-/// Yields the blocks in `bytes`, each with the range that it takes.
+/// Yields the packed blocks in `bytes`, each with its byte range.
 pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -45,7 +46,7 @@ pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<
     })
 }
 
-/// Returns the block at the start of `bytes`, if there is one.
+/// Returns the packed block at the start of `bytes`, if there is one.
 pub(super) fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let frame = bytes.get(HEADER_BYTES..)?.get(..u32_at(bytes, BYTES) as usize)?;
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;

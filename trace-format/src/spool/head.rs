@@ -1,4 +1,4 @@
-//! Header of a spool: its owner, its clocks, and the counts of events that were not recorded.
+//! Header of a spool: its owner process, its clocks, and the counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
@@ -10,27 +10,27 @@ use crate::read::Source;
 /// Readings of two clocks at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Ticks of the spool's clock.
+    /// Reading of the clock that the spool's times are from, in ticks.
     pub ticks: u64,
-    /// CLOCK_MONOTONIC, in ns.
+    /// Reading of CLOCK_MONOTONIC, in ns.
     pub monotonic_ns: u64,
 }
 
-/// Trace that was being written.
+/// Trace that the process was writing when the spool was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Path of the trace; the file may have got a number before its extension if that name was taken.
+    /// Path of the trace. The file may have got a number before its extension if that name was taken.
     pub path: Vec<u8>,
     pid: u32,
     epoch_unix_ns: i64,
     end_ns: u64,
-    /// Rank 0's epoch, if the trace is one of all ranks.
+    /// Epoch of rank 0, if the trace is one file for all ranks.
     job_epoch: Option<i64>,
 }
 
 impl Cut {
-    /// True if the process's part is in `trace`, which was read from a file that may be this trace. A trace of all ranks gets its name only
-    /// once all their parts are in it; counts of a file used by several ranks are in the job's own record.
+    /// True if `trace`, read from a file that may be the trace described here, contains this process. A trace of all ranks gets its name
+    /// only once all their regions are in it. Counts of a file used by several ranks are in the job's own record.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;
@@ -41,15 +41,16 @@ impl Cut {
     }
 }
 
-/// Header of a spool, as of the time when it was read.
+/// Header of a spool, as it was when read.
 #[derive(Clone, Debug)]
 pub struct Head(Vec<u8>);
 
 impl Head {
-    /// Reads the header; returns `None` while the owner has not completed the spool.
+    /// Reads the header; returns `None` while the owner process has not completed the spool.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if `source` is not a spool or of a version unknown to this reader, [`Error::Truncated`], [`Error::Io`].
+    /// Returns [`Error::Malformed`] if `source` is not a spool or is of a version unknown to this reader, and [`Error::Truncated`] or
+    /// [`Error::Io`].
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Option<Self>> {
         let what = "a spool";
         let size = size(source)?;
@@ -76,10 +77,10 @@ impl Head {
         Ok(Some(Self(bytes)))
     }
 
-    /// Reads the part of the header that exists, for a spool that was never completed.
+    /// Reads as much of the header as exists, for a spool whose creation was never completed.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if reading fails.
     pub(super) fn unfinished<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         if size(source)? >= HEADER_BYTES as u64 {
@@ -92,35 +93,35 @@ impl Head {
         &self.0
     }
 
-    /// True for version 4, whose counters do not record pending additions.
+    /// True if the spool is of version 4, whose counters do not record additions in progress.
     pub(super) fn is_of_version_4(&self) -> bool {
         u32_at(&self.0, header::VERSION) == OLDEST_VERSION
     }
 
-    /// Returns the size of an entry of the counters, in bytes.
+    /// Returns the size of one stream's counters in the spool, in bytes.
     pub(super) fn entry_bytes(&self) -> usize {
         if self.is_of_version_4() { folded::BYTES_4 } else { folded::BYTES }
     }
 
-    /// Returns the process id of the owner.
+    /// Returns the process id of the spool's owner.
     #[must_use]
     pub fn pid(&self) -> u32 {
         u32_at(&self.0, header::PID)
     }
 
-    /// Returns the start time of the owner, in clock ticks since boot (proc(5), stat, field 22); 0 if unknown.
+    /// Returns the start time of the owner process, in clock ticks since boot (proc(5), stat, field 22); 0 if unknown.
     #[must_use]
     pub fn started(&self) -> u64 {
         u64_at(&self.0, header::STARTED)
     }
 
-    /// Returns the wall clock at the owner's time zero, in ns since 1970-01-01 UTC.
+    /// Returns the wall clock at the owner process's time zero, in ns since 1970-01-01 UTC.
     #[must_use]
     pub fn epoch_unix_ns(&self) -> i64 {
         i64_at(&self.0, header::EPOCH_UNIX)
     }
 
-    /// Returns the boot id of the machine that the spool was made on.
+    /// Returns the boot id of the machine that the spool was created on.
     #[must_use]
     pub fn boot_id(&self) -> [u8; 16] {
         let mut id = [0; 16];
@@ -128,13 +129,13 @@ impl Head {
         id
     }
 
-    /// True if ticks are those of the processor's counter.
+    /// True if ticks are those of the processor's counter, false if they are nanoseconds of CLOCK_MONOTONIC.
     #[must_use]
     pub fn uses_counter(&self) -> bool {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
-    /// Returns device and inode (stat(2)) of the spill file; `None` if there was none, or the tracer was older than this field.
+    /// Returns device and inode (stat(2)) of the spill file; `None` if there was none, or if the tracer predates this field.
     #[must_use]
     pub fn spill(&self) -> Option<(u64, u64)> {
         let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));
@@ -157,8 +158,8 @@ impl Head {
         (under_way && length > 0).then_some(cut)
     }
 
-    /// Returns the conversion from ticks to ns, measured from the process's start to `now`, which must be of the same boot, or else to the
-    /// latest comparison of the clocks.
+    /// Returns the conversion from ticks to ns. The rate is measured from the process's start to `now`, which must be of the same boot.
+    /// Without `now`, it is measured to the latest comparison of the clocks.
     #[must_use]
     pub fn scale(&self, now: Option<Clock>) -> TickScale {
         let base = u64_at(&self.0, header::BASE_TICKS);
@@ -175,16 +176,16 @@ impl Head {
         TickScale::measured(base, ticks, ns)
     }
 
-    /// Returns the clocks when they were last compared.
+    /// Returns the clock readings at their latest comparison.
     pub(super) fn latest(&self) -> Clock {
         Clock { ticks: u64_at(&self.0, header::LATEST_TICKS), monotonic_ns: u64_at(&self.0, header::LATEST_MONOTONIC) }
     }
 
-    /// Returns the events that were not recorded, with their counts; `texts` are those of the journal.
+    /// Returns the events that were not recorded, with their counts; `texts` are their descriptions from the journal.
     pub(super) fn notes(&self, texts: &[String]) -> Vec<Note> {
         let count = (u32_at(&self.0, header::NOTE_COUNT) as usize).min(MOST_NOTES);
         let of = |(i, what): (usize, &String)| {
-            // A count is negative for a moment if an event is taken back before it is counted.
+            // A count is negative for a moment if an event is subtracted again before it is added.
             let count = u64_at(&self.0, header::NOTES + i * 8).cast_signed().max(0).cast_unsigned();
             (count > 0).then(|| Note { what: what.clone(), count })
         };

@@ -1,4 +1,4 @@
-//! Journal: definitions of ids, in the order in which the ids were assigned.
+//! Journal of a spool: definitions of ids (files, streams, threads), in the order in which the ids were assigned.
 //!
 //! A record is a header of 16 bytes and a payload, padded to 8 bytes. Several threads write records concurrently, and any of them may be
 //! killed at any moment: a reader that does not find a complete record continues 8 bytes further.
@@ -6,60 +6,60 @@
 use crate::frame::crc;
 use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
 
-/// Magic of a record, its first four bytes; stored last.
+/// Magic number of a journal record, its first four bytes; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
 /// Size of a record's header, in bytes: magic, length of the payload, kind, CRC-32 of the payload.
 pub const RECORD_BYTES: usize = 16;
-/// Maximum size of a payload, in bytes.
+/// Maximum size of a record's payload, in bytes.
 pub const MOST_PAYLOAD: usize = 1 << 24;
 
-/// Kinds of records.
+/// Types of journal records.
 pub mod kind {
-    /// Job block, as in a trace file; the last record counts.
+    /// Job block, as in a trace file; the last record is valid.
     pub const JOB: u32 = 1;
-    /// Process block with its description only; the last record counts.
+    /// Process block with only the description of the process; the last record is valid.
     pub const PROCESS: u32 = 2;
-    /// Thread; the last record of an index counts.
+    /// Thread; if several records have the same index, the last one is valid.
     pub const THREAD: u32 = 3;
-    /// File; the last record of a number counts.
+    /// File; if several records have the same number, the last one is valid.
     pub const FILE: u32 = 4;
-    /// Stream.
+    /// Stream: one operation on one file.
     pub const STREAM: u32 = 5;
-    /// Stripe layout.
+    /// Stripe layout of a file.
     pub const LAYOUT: u32 = 6;
-    /// Texts of the notes, one per line.
+    /// Texts that describe events that are not recorded, one per line.
     pub const NOTES: u32 = 7;
     /// MPI communicator.
     pub const COMMUNICATOR: u32 = 8;
-    /// Data set; the last record of a number counts.
+    /// Data set; if several records have the same number, the last one is valid.
     pub const DATA_SET: u32 = 9;
-    /// Stream that uses a data set.
+    /// Assignment of a stream to the data set that it uses.
     pub const DATA_SET_STREAM: u32 = 10;
-    /// Shape of a data set from the moment it was opened or created until its next record of this kind.
+    /// Shape (extent) of a data set from the moment it was opened or created until its next record of this type.
     pub const SHAPE: u32 = 11;
 }
 
-/// Data set, as stored in the journal.
+/// Data set (array inside an HDF5 file), as stored in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
-    /// Journal number of the file that holds the data set.
+    /// Number, in the journal, of the file that holds the data set.
     pub file: u32,
     /// Path inside the file; empty if there is none or it is unknown.
     pub path: Vec<u8>,
 }
 
-/// Stream that uses a data set, and the selection of its transfers.
+/// Assignment of a stream to a data set, with the form of the selections of its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSetStream {
     /// Id of the stream.
     pub stream: u32,
     /// Number of the data set.
     pub data_set: u32,
-    /// Selection of each transfer; `None` for operations that move no data.
+    /// Form of the elements selected by each transfer; `None` for operations that move no data.
     pub selection: Option<Selection>,
 }
 
-/// Size of a data set.
+/// Shape (extent) of a data set since a certain time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Number of the data set.
@@ -78,7 +78,7 @@ pub const fn record_bytes(payload: usize) -> usize {
     RECORD_BYTES + payload.next_multiple_of(8)
 }
 
-/// Encodes the header of a record.
+/// Encodes the header of a record of type `kind`.
 #[must_use]
 pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     let mut out = [0; RECORD_BYTES];
@@ -89,7 +89,8 @@ pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     out
 }
 
-/// Encodes the payload of a thread. `counted`: the thread's segments only wait to be folded, and a reader must fold them.
+/// Encodes the payload of a thread record. `counted` is true if the thread's segments only wait to be folded into counters, so that a
+/// reader must fold them.
 #[must_use]
 pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     let mut out = [0; 12];
@@ -99,10 +100,10 @@ pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     out
 }
 
-/// Size of a file's payload before its path, in bytes.
+/// Size of a file record's payload before the path, in bytes.
 pub const FILE_BYTES: usize = 40;
 
-/// Encodes the payload of a file up to its path, which follows.
+/// Encodes the payload of a file record up to the path, which follows.
 #[must_use]
 pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     let mut out = [0; FILE_BYTES];
@@ -115,7 +116,7 @@ pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     out
 }
 
-/// Encodes the payload of a stream, whose `file` is a journal number.
+/// Encodes the payload of a stream record. The stream's `file` is a file number of the journal.
 #[must_use]
 pub fn stream(stream: &StreamDef) -> [u8; 16] {
     let mut out = [0; 16];
@@ -127,10 +128,10 @@ pub fn stream(stream: &StreamDef) -> [u8; 16] {
     out
 }
 
-/// Size of a layout's payload before the layout itself, in bytes.
+/// Size of a layout record's payload before the layout itself, in bytes.
 pub const LAYOUT_BYTES: usize = 16;
 
-/// Encodes the payload of a layout up to the layout itself, which follows; its `file` is a journal number.
+/// Encodes the payload of a layout record up to the layout itself, which follows. The layout's `file` is a file number of the journal.
 #[must_use]
 pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     let mut out = [0; LAYOUT_BYTES];
@@ -140,7 +141,7 @@ pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     out
 }
 
-/// Encodes the payload of a communicator.
+/// Encodes the payload of a communicator record.
 #[must_use]
 pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     let mut out = [0; 32];
@@ -153,10 +154,10 @@ pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     out
 }
 
-/// Size of a data set's payload before its path, in bytes.
+/// Size of a data set record's payload before the path, in bytes.
 pub const DATA_SET_BYTES: usize = 8;
 
-/// Encodes the payload of a data set up to its path, which follows; `file` is a journal number.
+/// Encodes the payload of a data set record up to the path, which follows. `file` is a file number of the journal.
 #[must_use]
 pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     let mut out = [0; DATA_SET_BYTES];
@@ -165,7 +166,7 @@ pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     out
 }
 
-/// Encodes the payload of a stream that uses a data set.
+/// Encodes the payload of a record that assigns a stream to a data set.
 #[must_use]
 pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     let mut out = [0; 12];
@@ -176,10 +177,10 @@ pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     out
 }
 
-/// Code of the selection of operations that move no data.
+/// Code stored in place of a form of selection, for operations that move no data.
 const NO_SELECTION: u32 = u32::MAX;
 
-/// Encodes the payload of a data set's shape.
+/// Encodes the payload of a shape record.
 #[must_use]
 pub fn shape(shape: Shape) -> [u8; 24] {
     let mut out = [0; 24];
@@ -201,11 +202,12 @@ pub(super) mod read {
     use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
-    /// Bytes that may be checksummed in vain, as a multiple of the journal's length. A killed process leaves at most one unfinished record
-    /// per thread; more were put there on purpose, and reading ends before it takes much longer than the journal.
+    /// Maximum number of bytes whose checksums may fail, as a multiple of the journal's length. A killed process leaves at most one
+    /// unfinished record per thread. More of them were put there on purpose, and reading stops before it takes much longer than the journal
+    /// justifies.
     const IN_VAIN: usize = 16;
 
-    /// Returns the complete records of a journal as (kind, payload).
+    /// Returns the complete records of a journal as (record type, payload).
     pub(in crate::spool) fn records(journal: &[u8]) -> Records<'_> {
         let room = journal.len().saturating_mul(IN_VAIN).max(MOST_PAYLOAD);
         Records { rest: journal, room }
@@ -213,7 +215,7 @@ pub(super) mod read {
 
     pub(in crate::spool) struct Records<'a> {
         rest: &'a [u8],
-        /// Bytes that may still be checksummed in vain.
+        /// Number of bytes whose checksums may still fail before reading stops.
         pub(super) room: usize,
     }
 
@@ -246,7 +248,7 @@ pub(super) mod read {
         }
     }
 
-    /// Returns the payload of what looks like the start of a record.
+    /// Returns the payload of the record that seems to start at `at`; `None` if the header is not one of a record.
     fn claimed(at: &[u8]) -> Option<&[u8]> {
         let length = u32_at(at, 4) as usize;
         // Rejects kind 0, which no record has: an empty payload has checksum 0, so a header of zeros after the magic would pass.
@@ -256,12 +258,12 @@ pub(super) mod read {
         at.get(RECORD_BYTES..RECORD_BYTES + length)
     }
 
-    /// Decodes a thread and the flag that its segments are to be folded.
+    /// Decodes a thread record: the thread, and true if the thread's segments must be folded into counters.
     pub(in crate::spool) fn thread(payload: &[u8]) -> (ThreadDef, bool) {
         (ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }, u32_at(payload, 8) != 0)
     }
 
-    /// Decodes a file and its number.
+    /// Decodes a file record: the file's number, and the file.
     pub(in crate::spool) fn file(payload: &[u8]) -> (u32, FileDef) {
         let file = FileDef {
             kind: u32_at(payload, 4).into(),
@@ -295,7 +297,7 @@ pub(super) mod read {
         }
     }
 
-    /// Decodes a data set and its number.
+    /// Decodes a data set record: the data set's number, and the data set.
     pub(in crate::spool) fn data_set(payload: &[u8]) -> (u32, DataSet) {
         let path = payload.get(DATA_SET_BYTES..).unwrap_or_default().to_vec();
         (u32_at(payload, 0), DataSet { file: u32_at(payload, 4), path })
@@ -353,7 +355,8 @@ mod tests {
         }
     }
 
-    /// Bytes checksummed in vain are bounded by a multiple of the journal's length, and records in front of them are read.
+    /// Checks that bytes checksummed without finding a record are bounded by a multiple of the journal's length, and that records before
+    /// them are read.
     #[test]
     fn records_that_are_none_take_time_in_proportion_to_the_journal() {
         let mut journal = Vec::new();

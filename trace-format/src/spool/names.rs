@@ -1,4 +1,4 @@
-//! Definitions of a spool's ids, as read from its journal.
+//! Definitions of a spool's ids (files, streams, threads), as read from its journal.
 
 use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
@@ -8,19 +8,19 @@ use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, 
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Path of the record shared by all files beyond a limit.
+/// Path of the record shared by all files above the limit on the number of files.
 const OTHER_FILES: &[u8] = b"<other files>";
 
-/// Definitions of a spool's ids.
+/// Definitions of a spool's ids: files, streams, threads, communicators, data sets.
 #[derive(Debug, Default)]
 pub struct Names {
     /// Job block.
     pub job: Job,
-    /// Process block with its description only.
+    /// Process block with only the description of the process.
     pub process: Process,
     /// Threads by index.
     pub threads: BTreeMap<u32, ThreadDef>,
-    /// Indices of threads whose segments are to be folded.
+    /// Indices of threads whose segments must be folded into counters.
     pub counted_threads: BTreeSet<u32>,
     /// Files by number.
     pub files: BTreeMap<u32, FileDef>,
@@ -36,20 +36,20 @@ pub struct Names {
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
     /// Shapes of data sets at the times when they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
-    /// Texts of the notes on events that were not recorded.
+    /// Descriptions of the events that were not recorded.
     pub notes: Vec<String>,
-    /// Number of files whose paths are kept.
+    /// Number of files whose paths are held in memory.
     pub(super) paths: usize,
     /// Approximate memory used, in bytes.
     bytes: usize,
 }
 
-/// Bytes of memory that a definition takes in addition to its payload; streams, the most numerous ones, have a value of their own.
+/// Memory that a definition takes in addition to its payload, in bytes. Streams, the most numerous definitions, have their own value below.
 const THING_BYTES: usize = 100;
 const STREAM_BYTES: usize = 24;
 
 impl Names {
-    /// Reads the definitions that go into a trace, which has none of data sets.
+    /// Reads the definitions that a trace needs, which are all except those of data sets.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut all = Self::default();
         let of_data_sets = [kind::DATA_SET, kind::DATA_SET_STREAM, kind::SHAPE];
@@ -64,7 +64,7 @@ impl Names {
         self.bytes
     }
 
-    /// Forgets the paths of all files except those numbered in `but`; returns the number forgotten.
+    /// Drops the paths of all files except those numbered in `but`, to free memory; returns the number of paths dropped.
     pub(super) fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         let mut forgotten = 0;
         for (_, file) in self.files.iter_mut().filter(|(number, _)| !but.contains(number)) {
@@ -77,26 +77,26 @@ impl Names {
         forgotten as u64
     }
 
-    /// Returns the operation with this code.
+    /// Returns the definition of the operation with this code.
     #[must_use]
     pub fn op(&self, code: u16) -> Option<&OpDef> {
         self.job.ops.iter().find(|op| op.code == code)
     }
 
-    /// True if all calls of a stream are on one file, so that their order means something.
+    /// True if all calls of a stream are on one file, so that their order is meaningful. False for the record shared by many files.
     pub(super) fn has_order(&self, stream: u32) -> bool {
         let file = self.streams.get(&stream).and_then(|stream| self.files.get(&stream.file));
         file.is_none_or(|file| file.path.as_deref() != Some(OTHER_FILES))
     }
 
-    /// Returns the minimum size of a read or write that stays a segment (`DXT_MIN_SIZE`), in bytes; 0 if all do.
+    /// Returns the minimum size of reads and writes that are stored as segments (`DXT_MIN_SIZE`), in bytes; 0 if all are.
     #[must_use]
     pub fn least(&self) -> u64 {
         let set = self.job.settings.iter().find(|(name, _)| name == "DXT_MIN_SIZE");
         set.map_or(0, |(_, value)| bytes_of(value))
     }
 
-    /// Adds the definition in a record; the last record counts. Leaves shapes unsorted.
+    /// Adds the definition in a journal record; a later record replaces an earlier one. Shapes are left unsorted.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
         self.bytes += payload.len() + if record == kind::STREAM { STREAM_BYTES } else { THING_BYTES };
         match record {
@@ -155,11 +155,11 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the records in `bytes`, which must begin at a record; returns the number of bytes that need not be read again, which ends
-    /// before the first record that is still being written.
+    /// Adds the journal records in `bytes`, which must begin at a record. Returns the number of leading bytes that need not be read again;
+    /// they end before the first record that is still being written.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if the job or process block is invalid.
+    /// Returns [`crate::Error::Malformed`] if the job or process block is invalid.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();
@@ -183,15 +183,16 @@ impl Names {
     }
 }
 
-/// Inserts or replaces a definition. Beyond `most` nothing is added: the tracer's own tables hold no more, whatever a journal says.
+/// Inserts or replaces a definition. Above `most` definitions nothing is inserted: the tracer's own tables hold no more, so a journal with
+/// more is damaged.
 fn insert<T>(things: &mut BTreeMap<u32, T>, most: usize, number: u32, thing: T) {
     if things.len() < most || things.contains_key(&number) {
         things.insert(number, thing);
     }
 }
 
-/// Sorts the shapes of a data set by time and keeps the latest ones. Threads write concurrently, and a record may be read twice; of several
-/// shapes with the same time the last one counts.
+/// Sorts the shapes of a data set by time and keeps the latest ones. Threads write concurrently, and a record may be read twice; if several
+/// shapes have the same time, the last one is kept.
 fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.sort_by_key(|shape| shape.since);
     shapes.reverse();
@@ -233,7 +234,7 @@ mod tests {
         journal.resize(journal.len().next_multiple_of(8), 0);
     }
 
-    /// Fills a journal with more definitions than any tracer makes.
+    /// Fills a journal with more definitions than any tracer creates.
     #[test]
     fn no_more_is_kept_than_the_tracer_has_room_for() {
         let mut journal = Vec::new();
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(all, [(5, 4), (6, 6), (7, 5), (9, 2), (10, 7)]);
     }
 
-    /// Shapes in any order and number take a second or so, where each one used to move all others.
+    /// Checks that many shapes in any order take a second or so, instead of time quadratic in their number.
     #[test]
     fn shapes_in_the_wrong_order_take_no_longer() {
         let count = 200_000_u64;

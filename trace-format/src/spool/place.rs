@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Returns a region's offset, and the number of its bytes that are in use by now and in the file.
+    /// Returns a region's offset, and the number of its bytes that are in use now and within the file.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
         let [offset, capacity, used] = self.entry(part)?;
         let length = used.min(capacity).min(self.size()?.saturating_sub(offset));
@@ -20,13 +20,14 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok((offset, length))
     }
 
-    /// Returns the number of a region's bytes that are not in use yet.
+    /// Returns the number of bytes of a region that are not in use yet.
     pub(super) fn room(&self, part: Part) -> Result<u64> {
         let [_, capacity, used] = self.entry(part)?;
         Ok(capacity.saturating_sub(used))
     }
 
-    /// Returns the bytes in use that are not in the file. A spool is created at its maximum length, so a shorter file was truncated.
+    /// Returns the number of bytes that are in use but past the end of the file. A spool is created at its maximum length, so a shorter
+    /// file was truncated.
     pub(super) fn missing(&self) -> Result<u64> {
         let (size, mut missing, mut entries) = (self.size()?, 0_u64, [0; PARTS * PART_BYTES]);
         self.read(header::PARTS as u64, &mut entries)?;
@@ -38,7 +39,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(missing)
     }
 
-    /// Returns offset, capacity and used bytes of a region.
+    /// Returns offset, capacity and number of used bytes of a region.
     fn entry(&self, part: Part) -> Result<[u64; 3]> {
         let mut entry = [0; PART_BYTES];
         self.read(entry_offset(part), &mut entry)?;
@@ -67,18 +68,18 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.read_exact_at(offset, into).map_err(|source| Error::Io { offset, length, source })
     }
 
-    /// Reads bytes of a region from `at` on.
+    /// Fills `into` with the bytes of a region that begin at `at`.
     pub(super) fn fill(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         self.read(self.part(part)?.0 + at as u64, into)
     }
 
-    /// Reads many bytes of a region from `at` on into zeroed memory, without reading holes.
+    /// Fills `into`, which must be zeroed, with the bytes of a region that begin at `at`; holes of the file are not read.
     pub(super) fn fill_zeros(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         let offset = self.part(part)?.0 + at as u64;
         self.read_stored(offset, into).map(drop)
     }
 
-    /// Copies the bytes of a region that are in use by now.
+    /// Copies the bytes of a region that are in use now.
     pub(super) fn copy(&self, part: Part) -> Result<Sparse> {
         let (offset, length) = self.part(part)?;
         let mut bytes = zeros(offset, length)?;
@@ -86,8 +87,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Reads records of size `bytes` from number `from` on, skipping records in holes. Returns the number of the first record read, and a
-    /// batch of records; `None` if there are no more.
+    /// Reads a batch of records of size `bytes`, starting at record number `from`; records in holes of the file are skipped. Returns the
+    /// number of the first record read, and the batch; `None` if there are no more.
     pub(super) fn records(&self, part: Part, bytes: usize, from: usize) -> Result<Option<(usize, Vec<u8>)>> {
         let (offset, length) = self.part(part)?;
         let mut from = from as u64;
@@ -106,8 +107,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Some((from as usize, records)))
     }
 
-    /// Reads the bytes outside holes into zeroed memory, and returns their ranges. A hole costs nothing to make, so it must cost no memory
-    /// here. If the file has as many bytes on disk as are claimed, holes are not looked up.
+    /// Reads the bytes outside holes of the file into zeroed memory, and returns their ranges. Holes of any size cost nothing to create, so
+    /// they must not cost memory here. If at least as many bytes are allocated on disk as are read, holes are not looked up.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
         if into.is_empty() {
             return Ok(Vec::new());
@@ -136,7 +137,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
 
 const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::Meetings];
 
-/// Decodes a region's entry: offset, capacity and used bytes.
+/// Decodes a region's entry: offset, capacity and number of used bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {
     [0, 8, 16].map(|at| u64_at(entry, at))
 }
@@ -145,7 +146,7 @@ const fn entry_offset(part: Part) -> u64 {
     (header::PARTS + part as usize * PART_BYTES) as u64
 }
 
-/// Allocates zeros, which take no memory before they are written to; `offset` is for the error.
+/// Allocates zeros, which take no memory before they are written to; `offset` is for the error message.
 pub(super) fn zeros(offset: u64, length: u64) -> Result<Vec<u8>> {
     // A file with holes can be longer than memory.
     let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
@@ -160,7 +161,7 @@ mod tests {
     use crate::spool::HEADER_BYTES;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// File of 4 GiB with few bytes on disk, which counts the bytes read.
+    /// Sparse file of 4 GiB with few allocated bytes, which counts the bytes read.
     struct Holes {
         header: Vec<u8>,
         data: (u64, Vec<u8>),
@@ -215,7 +216,7 @@ mod tests {
     fn what_is_used_and_not_in_the_file_is_missing() {
         for (entry, missing) in [
             ([65536, 1 << 40, 1000], 0),
-            // Only bytes that are not in use are cut off.
+            // Only bytes that are not in use are missing.
             ([(4 << 30) - 1000, 2000, 1000], 0),
             ([(4 << 30) - 1000, 2000, 1001], 1),
             ([(4 << 30) + 1000, 2000, 1500], 1500),

@@ -23,7 +23,7 @@ mod spilled;
 use segments::{Gone, Part, Pieces};
 use snapshot::Snapshot;
 
-/// Copy of a spool's header and regions.
+/// Copy of a spool's header and regions, from which the recordings are recovered.
 #[derive(Debug)]
 pub struct Spool {
     head: Head,
@@ -37,17 +37,19 @@ pub struct Recovered {
     pub job: Job,
     /// Process block; values that follow from the segments are set when the region is encoded.
     pub process: Process,
-    /// Number of calls that are on record as segments and may be in the counters too, since their process was counting them.
+    /// Number of calls that are stored as segments and may be in the counters too, since their process was adding them to the counters.
     pub uncertain: u64,
     threads: Vec<(u32, Pieces)>,
     scale: TickScale,
 }
 
 impl Spool {
-    /// Reads the used parts of a spool. Its owner may be running: everything recorded before the call is read, and nothing in part.
+    /// Reads the used parts of a spool. Its owner may be running: everything recorded before the call is read, and no segment is read
+    /// incompletely.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if `source` is not a spool, [`Error::Version`] if a tracer of another version made it, [`Error::Io`].
+    /// Returns [`Error::Malformed`] if `source` is not a spool, [`Error::Version`] if a tracer of another version created it, and
+    /// [`Error::Io`] if reading fails.
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let Some(head) = Head::read(source)? else {
             // The owner was killed while it created the spool, before it had recorded anything.
@@ -63,7 +65,7 @@ impl Spool {
         &self.head
     }
 
-    /// Returns the number of bytes in use that are missing because the file was truncated. Their contents are unknown.
+    /// Returns the number of bytes that were in use but are missing because the file was truncated. Their contents are unknown.
     #[must_use]
     pub const fn missing_bytes(&self) -> u64 {
         self.parts.missing_bytes
@@ -72,11 +74,11 @@ impl Spool {
     /// Collects the recordings that are not in any trace yet.
     ///
     /// `spill` is the spill file beside the spool, empty if there is none. It is read block by block, and once more by
-    /// [`Recovered::write_region`]; 16 bytes per block are kept. `now` is the current reading of both clocks, if this is the spool's
-    /// machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
+    /// [`Recovered::write_region`]; 16 bytes per block are held in memory. `now` is the current reading of both clocks, if the spool is
+    /// from this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if the description of the process is invalid, [`Error::Io`].
+    /// Returns [`Error::Malformed`] if the description of the process is invalid, and [`Error::Io`] if reading fails.
     pub fn recover(&self, spill: &dyn Source, now: Option<Clock>, in_trace: bool) -> Result<Recovered> {
         let scale = self.head.scale(now);
         let in_trace = in_trace || u32_at(self.head.bytes(), header::CUT) == cut::DONE;
@@ -124,7 +126,7 @@ impl Spool {
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
-    /// Sets the times in the description of the process.
+    /// Sets epoch, clock and end of recording in the description of the process.
     fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
         let info = &mut process.info;
         info.epoch_unix_ns = i64_at(self.head.bytes(), header::EPOCH_UNIX);
@@ -139,7 +141,7 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Returns counters by stream, with the end of each stream's last call.
+    /// Returns the counters of calls that are not in any trace, by stream, each with the end offset of the stream's last call.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
@@ -165,10 +167,10 @@ pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
 pub const CUT_SHORT: &str =
     "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
 
-/// Text of the note that counts calls which may have been in the counters already when the spool was read.
+/// Text of the note that counts calls which may already have been in the counters when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Adds the used streams with their files and layouts; renumbers the files.
+/// Adds the streams in `used` to the process block, with their files and layouts, and renumbers the files.
 fn describe(
     process: &mut Process,
     mut files: BTreeMap<u32, FileDef>,
@@ -184,7 +186,7 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    // A journal may define a layout twice; the last record counts.
+    // A journal may define a layout twice; the last record is valid.
     let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut last: Vec<LayoutDef> = Vec::new();
     for layout in layouts.into_iter().rev() {
@@ -198,17 +200,17 @@ fn describe(
 }
 
 impl Recovered {
-    /// True if there are no recordings.
+    /// True if the spool has no recordings that are missing from traces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.process.streams.is_empty()
     }
 
-    /// Writes the recordings to `out` as region `number` of a trace file; returns the index entry without its offset. `spill` must be the
-    /// one passed to [`Spool::recover`]; one block of it at a time is in memory.
+    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry without its offset. `spill` must
+    /// be the one passed to [`Spool::recover`]; only one block of it at a time is in memory.
     ///
     /// # Errors
-    /// See [`Encoder::region`]; also [`Error::Io`] if writing to `out` fails.
+    /// See [`Encoder::region`]; also returns [`Error::Io`] if writing to `out` fails.
     pub fn write_region(
         &mut self,
         encoder: &mut Encoder,
@@ -262,7 +264,7 @@ mod tests {
     use super::*;
     use crate::meta::{LayoutMoment, LayoutSource};
 
-    /// Layouts keep the order of their last records; files without streams have none.
+    /// Checks that layouts keep the order of their last records, and that layouts of files without streams are dropped.
     #[test]
     fn the_last_layout_of_a_file_and_moment_counts() {
         let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };

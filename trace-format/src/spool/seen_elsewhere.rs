@@ -15,8 +15,8 @@ const KINDS: [u32; 11] = [
     0x6573_5546, // FUSE
 ];
 
-/// True if other machines see the files on a file system of this `f_type` (statfs(2)). A mapped file there is slow and may fail in ways
-/// that a program cannot survive, and this machine cannot tell if the process that made it still runs.
+/// True if the file system type `kind` (`f_type` of statfs(2)) is one that other machines can access. A mapped file there is slow and may
+/// fail in ways that a program cannot survive. Besides, this machine cannot tell if the process that created the file still runs.
 #[must_use]
 pub fn is_seen_elsewhere(kind: u32) -> bool {
     KINDS.contains(&kind)

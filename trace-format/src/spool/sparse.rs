@@ -1,16 +1,17 @@
-//! Copy of a spool's region, with the ranges outside holes. Holes are all zeros and cost nothing to make, so they are never walked over.
+//! Copy of a spool's region, with the ranges that are not holes of the file. Holes are all zeros and cost nothing to create, so loops over
+//! a region must skip them.
 
 use std::ops::Range;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sparse {
     pub(super) bytes: Vec<u8>,
-    /// Ranges outside holes, in order.
+    /// Byte ranges outside holes of the file, in order.
     pub(super) stored: Vec<Range<usize>>,
 }
 
 impl Sparse {
-    /// Yields the records of size `bytes` that are not all in a hole, with their numbers.
+    /// Yields the records of size `bytes` that are not completely in a hole of the file, each with its number.
     pub(super) fn records(&self, bytes: usize) -> impl Iterator<Item = (usize, &[u8])> {
         let mut next = 0;
         let numbers = self.stored.iter().flat_map(move |stored| {
@@ -21,13 +22,13 @@ impl Sparse {
         numbers.filter_map(move |number| Some((number, self.record(number, bytes)?)))
     }
 
-    /// Returns the record of size `bytes` with this number.
+    /// Returns record number `number` in a region of records of size `bytes`.
     pub(super) fn record(&self, number: usize, bytes: usize) -> Option<&[u8]> {
         let start = number.checked_mul(bytes)?;
         self.bytes.get(start..start.checked_add(bytes)?)
     }
 
-    /// Returns the position, at or after `at`, at which a walk in steps of `step` bytes may continue without crossing a hole.
+    /// Returns the first position at or after `at`, in steps of `step` bytes, from which a loop continues outside holes of the file.
     pub(super) fn next(&self, at: usize, step: usize) -> Option<usize> {
         let stored = self.stored.get(self.stored.partition_point(|stored| stored.end <= at))?;
         Some(at + stored.start.saturating_sub(at) / step * step)

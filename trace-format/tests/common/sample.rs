@@ -1,4 +1,4 @@
-//! Small trace that contains everything once.
+//! Small trace that contains each kind of data once.
 
 use super::common::Rank;
 use trace_format::counters::{Counters, Previous};
@@ -9,7 +9,7 @@ use trace_format::meta::{
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::{Segment, StreamId};
 
-/// Returns the job block of the small trace, with every layer, class and mode.
+/// Returns the job block of the small trace, with every layer, operation class and call variant.
 pub(crate) fn job() -> Job {
     let op = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
     Job {
@@ -50,7 +50,7 @@ pub(crate) fn ranks() -> Vec<Rank> {
     (0..2).map(|rank| Rank { process: process(rank), threads: vec![regular(rank), scattered()] }).collect()
 }
 
-/// Returns an open, 200 sequential writes with one pause and one slow write among them, and a close.
+/// Returns the segments of an open, 200 sequential writes with one pause and one slow write among them, and a close.
 fn regular(rank: i32) -> Vec<Segment> {
     let mut now = 1_000_000_000 + rank as u64;
     let mut segment = |stream, offset, length, pause: u64, took: u64| {
@@ -67,7 +67,8 @@ fn regular(rank: i32) -> Vec<Segment> {
     out
 }
 
-/// Returns 70 segments of two streams at scattered offsets, one inside the other, and the largest numbers possible.
+/// Returns 70 segments of two streams at scattered offsets, where calls of one are nested in calls of the other, and the largest numbers
+/// possible.
 fn scattered() -> Vec<Segment> {
     let mut out = Vec::new();
     for i in 0..35_u64 {

@@ -1,5 +1,6 @@
-//! Fuzz target: any bytes as a whole log and as the region of any module. The region is uncompressed, so that mutations reach the records,
-//! or repeated and compressed, so that few bytes become many. The allocator enforces a bound, whatever the bytes claim or unpack to.
+//! Fuzz target: any bytes as a whole log and as the region of any module. The region is either uncompressed, so that mutations reach the
+//! records, or repeated and compressed, so that few bytes become many. The allocator enforces a memory limit, whatever the bytes claim or
+//! decompress to.
 #![no_main]
 
 use cap::Cap;
@@ -10,11 +11,12 @@ use libfuzzer_sys::fuzz_target;
 use std::alloc::System;
 use std::io::Write;
 
-/// Bounded by the memory for names and layouts, which are kept, and for buffers.
+/// Allocator with a memory limit in bytes: enough for names and layouts, which are held in memory, and for buffers.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 320 << 20);
 
-/// Size that the input is repeated to before compression, in bytes: thousands of times a bomb's length, yet read within a second.
+/// Size to which the input is repeated before compression, in bytes: thousands of times the length of a decompression bomb, but readable
+/// within a second.
 const REPEATED_BYTES: usize = 1 << 20;
 
 fn read(bytes: &[u8]) {
@@ -25,8 +27,8 @@ fn read(bytes: &[u8]) {
     darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
 }
 
-/// Returns the compression type and the bytes: one stream of zlib (0) or bzip2 (1), or the bytes as they are (2). Most inputs stay as they
-/// are, since packing takes time.
+/// Returns the log's compression type and the bytes: one zlib (0) or bzip2 (1) stream, or the bytes unchanged (2). Most inputs stay
+/// unchanged, since compression takes time.
 fn packed(how: u8, bytes: &[u8]) -> (u8, Vec<u8>) {
     let repeated = || bytes.iter().copied().cycle().take(REPEATED_BYTES).collect::<Vec<u8>>();
     match how % 32 {

@@ -1,6 +1,6 @@
-//! Counter names of DAOS: DFS, its file system, and DAOS, its objects; see `names.rs`. Recorded by Darshan since 3.5.0.
+//! Counter names of the modules DFS (DAOS file system) and DAOS (DAOS objects); see `names.rs`. Recorded by Darshan since 3.5.0.
 
-/// Integer counters of DFS, version 1.
+/// Names of the integer counters of DFS, version 1.
 pub(super) const DFS: [&str; 52] = [
     "DFS_OPENS",
     "DFS_GLOBAL_OPENS",
@@ -56,7 +56,7 @@ pub(super) const DFS: [&str; 52] = [
     "DFS_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of DFS, version 1.
+/// Names of the floating-point counters of DFS, version 1.
 pub(super) const DFS_F: [&str; 15] = [
     "DFS_F_OPEN_START_TIMESTAMP",
     "DFS_F_READ_START_TIMESTAMP",
@@ -75,7 +75,7 @@ pub(super) const DFS_F: [&str; 15] = [
     "DFS_F_SLOWEST_RANK_TIME",
 ];
 
-/// Integer counters of DAOS, version 1.
+/// Names of the integer counters of DAOS, version 1.
 pub(super) const DAOS: [&str; 64] = [
     "DAOS_OBJ_OPENS",
     "DAOS_OBJ_FETCHES",
@@ -143,7 +143,7 @@ pub(super) const DAOS: [&str; 64] = [
     "DAOS_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of DAOS, version 1.
+/// Names of the floating-point counters of DAOS, version 1.
 pub(super) const DAOS_F: [&str; 15] = [
     "DAOS_F_OPEN_START_TIMESTAMP",
     "DAOS_F_READ_START_TIMESTAMP",

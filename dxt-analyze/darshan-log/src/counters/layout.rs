@@ -1,27 +1,28 @@
-//! Fixed-size records: number of counters in each version, and conversion of old versions to the newest.
+//! Layout of fixed-size counter records: number of counters in each version, and conversion of old versions to the newest.
 //!
-//! A record consists of id, rank, in some modules the id of the file it belongs to, integers and floats, of 8 bytes each.
+//! A record consists of record id, rank, in some modules the id of the file that the object belongs to, integer counters and float
+//! counters, each of 8 bytes.
 
 use super::{daos, libraries, names};
 use crate::module::Module;
 
-/// Value of counters that older logs lack, as shown by Darshan's own tools.
+/// Value of counters that older logs do not have; Darshan's own tools use the same value.
 const UNKNOWN: i64 = -1;
 const UNKNOWN_TIME: f64 = -1.0;
 
-/// Record layout of one version of a module.
+/// Layout of the counter records of one version of a module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) ints: usize,
     pub(crate) floats: usize,
-    /// True if the id of a file follows the rank.
+    /// True if a record has a file id after the rank.
     pub(crate) file_id: bool,
-    /// Bytes after the counters that locate the file or object on DAOS.
+    /// Number of bytes after the counters, which give the location of the file or object on DAOS.
     pub(crate) tail: usize,
 }
 
 impl Layout {
-    /// Returns the layout of a version, from 1 to the newest.
+    /// Returns the record layout of a module's version, if it is from 1 to the newest supported version.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         let (ints, floats) = match (module, version) {
             (Module::Posix, 1) => (68, 15),
@@ -47,7 +48,7 @@ impl Layout {
         };
         // In version 1 of BG/Q, this number has no meaning.
         let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar | Module::BgQ, 1));
-        // Pool and container; for objects also their number.
+        // Pool and container; for DAOS objects also the object id.
         let tail = match module {
             Module::Dfs => 32,
             Module::Daos => 48,
@@ -61,7 +62,7 @@ impl Layout {
     }
 }
 
-/// Returns the names of the integer and float counters of the newest version; empty for other modules.
+/// Returns the names of a module's integer and float counters in its newest version; empty for modules without counter records.
 pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'static [&'static str]) {
     match module {
         Module::Posix => (&names::POSIX, &names::POSIX_F),
@@ -78,7 +79,7 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
     }
 }
 
-/// Converts an old record to the newest version. Returns false if the record has to be left out.
+/// Converts a record's counters from an old version to the newest one. Returns false if the record must be omitted.
 pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     match module {
         Module::Posix => return upgrade_posix(version, ints, floats),
@@ -88,7 +89,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             if version < 2 {
                 close_start_and_open_end(floats, 1);
             }
-            // Added: FLUSHES and USE_MPIIO; META_TIME.
+            // The newest version adds FLUSHES and USE_MPIIO, and META_TIME.
             insert(ints, 1, &[UNKNOWN; 2]);
             insert(floats, 4, &[UNKNOWN_TIME]);
         }
@@ -96,11 +97,11 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             if version < 2 {
                 close_start_and_open_end(floats, 1);
             }
-            // Independent and collective opens became one counter.
+            // The newest version has one counter for independent and collective opens.
             let opens = ints.iter().fold(0i64, |sum, &opens| sum.wrapping_add(opens));
             *ints = vec![UNKNOWN; 9];
             ints[1] = opens;
-            // Added: the timestamps of waiting; META_TIME and WAIT_TIME.
+            // The newest version adds the timestamps of waiting, and META_TIME and WAIT_TIME.
             insert(floats, 2, &[UNKNOWN_TIME]);
             insert(floats, 5, &[UNKNOWN_TIME; 3]);
         }
@@ -111,7 +112,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
 
 fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     if version < 2 {
-        // Counters 6 to 9 of C streams; a file that has any has them mixed into its other counters.
+        // Counters 6 to 9 count C streams. If a file has any, they are mixed into the file's other counters.
         if ints[6] > 0 {
             return false;
         }
@@ -121,14 +122,15 @@ fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bo
         close_start_and_open_end(floats, 3);
     }
     if version < 4 {
-        // Added: FILENOS and DUPS; RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM, which is an id and therefore 0 instead of -1.
+        // The newest version adds FILENOS and DUPS, RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM; the last is an id and therefore 0
+        // instead of -1.
         insert(ints, 1, &[UNKNOWN; 2]);
         insert(ints, 10, &[UNKNOWN, UNKNOWN, 0]);
     }
     true
 }
 
-/// Inserts two timestamps, which newer versions have, from `at` on.
+/// Inserts the timestamps CLOSE_START and OPEN_END, added by newer versions, at index `at`.
 fn close_start_and_open_end(floats: &mut Vec<f64>, at: usize) {
     insert(floats, at, &[UNKNOWN_TIME; 2]);
 }

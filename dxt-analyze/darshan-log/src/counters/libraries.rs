@@ -1,9 +1,9 @@
 //! Counter names of the HDF5 and PnetCDF modules; see `names.rs`.
 
-/// Integer counters of H5F, version 3.
+/// Names of the integer counters of H5F, version 3.
 pub(super) const H5F: [&str; 3] = ["H5F_OPENS", "H5F_FLUSHES", "H5F_USE_MPIIO"];
 
-/// Floating-point counters of H5F, version 3.
+/// Names of the floating-point counters of H5F, version 3.
 pub(super) const H5F_F: [&str; 5] = [
     "H5F_F_OPEN_START_TIMESTAMP",
     "H5F_F_CLOSE_START_TIMESTAMP",
@@ -12,7 +12,7 @@ pub(super) const H5F_F: [&str; 5] = [
     "H5F_F_META_TIME",
 ];
 
-/// Integer counters of H5D, version 2.
+/// Names of the integer counters of H5D, version 2.
 pub(super) const H5D: [&str; 94] = [
     "H5D_OPENS",
     "H5D_READS",
@@ -110,7 +110,7 @@ pub(super) const H5D: [&str; 94] = [
     "H5D_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of H5D, version 2.
+/// Names of the floating-point counters of H5D, version 2.
 pub(super) const H5D_F: [&str; 17] = [
     "H5D_F_OPEN_START_TIMESTAMP",
     "H5D_F_READ_START_TIMESTAMP",
@@ -131,7 +131,7 @@ pub(super) const H5D_F: [&str; 17] = [
     "H5D_F_VARIANCE_RANK_BYTES",
 ];
 
-/// Integer counters of PNETCDF_FILE, version 3.
+/// Names of the integer counters of PNETCDF_FILE, version 3.
 pub(super) const PNETCDF_FILE: [&str; 9] = [
     "PNETCDF_FILE_CREATES",
     "PNETCDF_FILE_OPENS",
@@ -144,7 +144,7 @@ pub(super) const PNETCDF_FILE: [&str; 9] = [
     "PNETCDF_FILE_WAIT_FAILURES",
 ];
 
-/// Floating-point counters of PNETCDF_FILE, version 3.
+/// Names of the floating-point counters of PNETCDF_FILE, version 3.
 pub(super) const PNETCDF_FILE_F: [&str; 8] = [
     "PNETCDF_FILE_F_OPEN_START_TIMESTAMP",
     "PNETCDF_FILE_F_CLOSE_START_TIMESTAMP",
@@ -156,7 +156,7 @@ pub(super) const PNETCDF_FILE_F: [&str; 8] = [
     "PNETCDF_FILE_F_WAIT_TIME",
 ];
 
-/// Integer counters of PNETCDF_VAR, version 1.
+/// Names of the integer counters of PNETCDF_VAR, version 1.
 pub(super) const PNETCDF_VAR: [&str; 120] = [
     "PNETCDF_VAR_OPENS",
     "PNETCDF_VAR_INDEP_READS",
@@ -280,7 +280,7 @@ pub(super) const PNETCDF_VAR: [&str; 120] = [
     "PNETCDF_VAR_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of PNETCDF_VAR, version 1.
+/// Names of the floating-point counters of PNETCDF_VAR, version 1.
 pub(super) const PNETCDF_VAR_F: [&str; 17] = [
     "PNETCDF_VAR_F_OPEN_START_TIMESTAMP",
     "PNETCDF_VAR_F_READ_START_TIMESTAMP",

@@ -1,4 +1,4 @@
-//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one per file and rank, or one for a file that all ranks share. Records
+//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one per file and rank, or one for a file shared by all ranks. Records
 //! of older versions are converted to the newest one.
 
 mod daos;
@@ -12,14 +12,14 @@ use crate::stream::Stream;
 use layout::Layout;
 use std::io::{Read, Seek};
 
-/// Counters of one file by one rank, or by all ranks.
+/// Darshan's counters for one file, of one rank or aggregated over all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRecord {
-    /// Record id; [`crate::Log::names`] has the name.
+    /// Record id, the hash of the file's name; [`crate::Log::names`] has the name.
     pub id: u64,
-    /// MPI rank; -1 if the record is the sum over all ranks.
+    /// MPI rank; -1 if the record aggregates all ranks.
     pub rank: i64,
-    /// Record id of the file that holds the data set or variable; only in H5D (0 in its version 1) and PNETCDF_VAR.
+    /// Record id of the file that contains the data set or variable. Only in the modules H5D (0 in its version 1) and PNETCDF_VAR.
     pub file_id: Option<u64>,
     /// Location of the file or object on DAOS; only in records of DFS and DAOS.
     pub daos: Option<DaosPlace>,
@@ -36,12 +36,12 @@ pub struct DaosPlace {
     pub pool: [u8; 16],
     /// UUID of the container.
     pub container: [u8; 16],
-    /// Upper and lower half of the object's number; only in the DAOS module, whose records have no names.
+    /// Upper and lower half of the DAOS object id. Only in the DAOS module, whose records have no names.
     pub object: Option<(u64, u64)>,
 }
 
 impl DaosPlace {
-    /// Decodes the bytes after the counters.
+    /// Decodes the location from `tail`, the bytes after a record's counters.
     fn decode(tail: &[u8], endian: Endian) -> Option<Self> {
         let (pool, rest) = tail.split_first_chunk()?;
         let (container, object) = rest.split_first_chunk()?;
@@ -49,14 +49,14 @@ impl DaosPlace {
         Some(Self { pool: *pool, container: *container, object })
     }
 
-    /// Returns pool and container, as `darshan-parser` shows them in place of a mount point.
+    /// Returns pool and container in the form that `darshan-parser` prints in place of a mount point.
     #[must_use]
     pub fn pool_and_container(&self) -> String {
         format!("{}:{}", uuid(&self.pool), uuid(&self.container))
     }
 }
 
-/// Formats a UUID.
+/// Formats 16 bytes as a UUID.
 #[must_use]
 pub fn uuid(bytes: &[u8; 16]) -> String {
     let mut out = String::with_capacity(36);
@@ -69,7 +69,7 @@ pub fn uuid(bytes: &[u8; 16]) -> String {
     out
 }
 
-/// Suffixes of the names of counters by size, as in `POSIX_SIZE_READ_0_100`. Upper bounds are inclusive; K is 1,024.
+/// Suffixes of the names of counters by access size, as in `POSIX_SIZE_READ_0_100`. Upper bounds are inclusive; K is 1,024.
 pub const SIZE_NAMES: [&str; 10] =
     ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
 
@@ -108,14 +108,15 @@ impl CounterRecord {
     }
 }
 
-/// Iterator over the counter records of one module, in the log's order. It ends early at damage, which is then in [`crate::Log::problems`].
+/// Iterator over the counter records of one module, in the log's order. It ends early if the log is damaged; the damage is then in
+/// [`crate::Log::problems`].
 pub struct Counters<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     module: Module,
     version: u32,
     layout: Layout,
-    /// Extra bytes in each record of a modified Darshan, which are skipped.
+    /// Number of extra bytes in each record of a modified Darshan, which are skipped.
     extra: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Counter names of POSIX, MPI-IO, STDIO and BG/Q, in the order of the newest records. Times are in seconds since the start of the process;
 //! `BYTES`, sizes, strides and alignments are in bytes. Source: Darshan's `*-log-format.h`.
 
-/// Integer counters of POSIX, version 4.
+/// Names of the integer counters of POSIX, version 4.
 pub(super) const POSIX: [&str; 69] = [
     "POSIX_OPENS",
     "POSIX_FILENOS",
@@ -74,7 +74,7 @@ pub(super) const POSIX: [&str; 69] = [
     "POSIX_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of POSIX, version 4.
+/// Names of the floating-point counters of POSIX, version 4.
 pub(super) const POSIX_F: [&str; 17] = [
     "POSIX_F_OPEN_START_TIMESTAMP",
     "POSIX_F_READ_START_TIMESTAMP",
@@ -95,7 +95,7 @@ pub(super) const POSIX_F: [&str; 17] = [
     "POSIX_F_VARIANCE_RANK_BYTES",
 ];
 
-/// Integer counters of MPI-IO, version 3.
+/// Names of the integer counters of MPI-IO, version 3.
 pub(super) const MPI_IO: [&str; 51] = [
     "MPIIO_INDEP_OPENS",
     "MPIIO_COLL_OPENS",
@@ -150,7 +150,7 @@ pub(super) const MPI_IO: [&str; 51] = [
     "MPIIO_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of MPI-IO, version 3.
+/// Names of the floating-point counters of MPI-IO, version 3.
 pub(super) const MPI_IO_F: [&str; 17] = [
     "MPIIO_F_OPEN_START_TIMESTAMP",
     "MPIIO_F_READ_START_TIMESTAMP",
@@ -171,7 +171,7 @@ pub(super) const MPI_IO_F: [&str; 17] = [
     "MPIIO_F_VARIANCE_RANK_BYTES",
 ];
 
-/// Integer counters of STDIO, version 2.
+/// Names of the integer counters of STDIO, version 2.
 pub(super) const STDIO: [&str; 14] = [
     "STDIO_OPENS",
     "STDIO_FDOPENS",
@@ -189,7 +189,7 @@ pub(super) const STDIO: [&str; 14] = [
     "STDIO_SLOWEST_RANK_BYTES",
 ];
 
-/// Floating-point counters of STDIO, version 2.
+/// Names of the floating-point counters of STDIO, version 2.
 pub(super) const STDIO_F: [&str; 15] = [
     "STDIO_F_META_TIME",
     "STDIO_F_WRITE_TIME",
@@ -208,7 +208,7 @@ pub(super) const STDIO_F: [&str; 15] = [
     "STDIO_F_VARIANCE_RANK_BYTES",
 ];
 
-/// Integer counters of BG/Q, version 2: the partition of the machine that the job had.
+/// Names of the integer counters of BG/Q, version 2, which describe the job's partition of the machine.
 pub(super) const BGQ: [&str; 11] = [
     "BGQ_CSJOBID",
     "BGQ_NNODES",
@@ -223,5 +223,5 @@ pub(super) const BGQ: [&str; 11] = [
     "BGQ_TORUSENABLED",
 ];
 
-/// Floating-point counters of BG/Q, version 2.
+/// Name of the only floating-point counter of BG/Q, version 2.
 pub(super) const BGQ_F: [&str; 1] = ["BGQ_F_TIMESTAMP"];

@@ -1,4 +1,4 @@
-//! DXT: every read and write of a file by a rank, with offset, length and time.
+//! Darshan's DXT records: every read and write of a file by a rank, with offset, length and time.
 //!
 //! A record may have millions of segments. They are delivered in pieces from one buffer, so that memory does not grow with the log.
 
@@ -15,7 +15,7 @@ use std::io::{Read, Seek};
 pub(crate) const HEAD_BYTES: usize = 104;
 const PIECE_SEGMENTS: usize = 1024;
 
-/// API of the recorded calls.
+/// API through which the recorded calls were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// POSIX calls: `read`, `pwrite` and so on.
@@ -33,33 +33,33 @@ pub enum Operation {
     Read,
 }
 
-/// Head of a record, which precedes its segments: the accesses of one rank to one file.
+/// Head of a DXT record: file, rank, and number of segments. The segments (reads and writes of one rank to one file) follow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DxtRecord {
-    /// Record id; [`crate::Log::names`] has the name.
+    /// Record id of the file; [`crate::Log::names`] has the name.
     pub id: u64,
     /// MPI rank.
     pub rank: i64,
-    /// Host of the rank.
+    /// Host name of the node that the rank ran on.
     pub hostname: Text,
-    /// Number of writes, whose segments come first.
+    /// Number of write segments, which come before the read segments.
     pub write_count: u64,
-    /// Number of reads.
+    /// Number of read segments.
     pub read_count: u64,
 }
 
-/// Consecutive segments of a record, all of one operation.
+/// Piece of a record: consecutive segments, all writes or all reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     /// Operation of the segments.
     pub operation: Operation,
-    /// Index of the first segment among the record's segments of this operation.
+    /// Index of the piece's first segment among the record's segments of this operation.
     pub first: u64,
-    /// Segments, in the order in which the calls began.
+    /// Segments, in the order in which their calls began.
     pub segments: &'a [Segment],
 }
 
-/// Reader of the DXT records of one API, in the log's order.
+/// Reader of all DXT records of one API, in the log's order.
 pub struct Dxt<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -67,9 +67,9 @@ pub struct Dxt<'a, R> {
     fit: Fit,
     writes_left: u64,
     reads_left: u64,
-    /// Bytes after the reads, of further segments that a modified Darshan wrote.
+    /// Number of bytes after the current record's reads, for further segments that a modified Darshan wrote.
     further: u64,
-    /// Number of delivered segments of the current operation.
+    /// Number of segments of the current operation that were already delivered.
     given: u64,
     segments: Vec<Segment>,
 }
@@ -79,14 +79,14 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         Self { stream, endian, kind, fit, writes_left: 0, reads_left: 0, further: 0, given: 0, segments: Vec::new() }
     }
 
-    /// Returns the encoding of the log's segments.
+    /// Returns the encoding of the segments in this log.
     #[must_use]
     pub fn kind(&self) -> SegmentKind {
         self.kind
     }
 
-    /// Returns the next record, skipping segments of the previous one that were not read. `None` at the end, or at damage, which is then in
-    /// [`crate::Log::problems`].
+    /// Returns the next record. Skips segments of the previous one that were not read. Returns `None` at the end, or at damage, which is
+    /// then in [`crate::Log::problems`].
     pub fn next_record(&mut self) -> Option<DxtRecord> {
         let left = self.writes_left.saturating_add(self.reads_left) * self.kind.bytes() as u64 + self.further;
         (self.writes_left, self.reads_left, self.further, self.given) = (0, 0, 0, 0);
@@ -109,7 +109,8 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         }
     }
 
-    /// Returns the next segments of the current record. `None` after the last, or at damage, after which there are no more records.
+    /// Returns the next segments of the current record. Returns `None` after the last segment, or at damage, after which no more records
+    /// follow.
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         if self.writes_left == 0 && self.reads_left == 0 {
             return None;

@@ -1,29 +1,29 @@
-//! Segment, and its four encodings in logs.
+//! Segment (one read or write in a DXT record), and its four encodings in logs.
 
 use crate::bytes::{Endian, until_nul};
 use crate::module::Module;
 
-/// Offset of MPI-IO calls in logs that do not have it.
+/// Value of [`Segment::offset`] for MPI-IO calls in logs that do not store offsets.
 const NO_OFFSET: i64 = -1;
 /// Text before the thread id in the 96-byte encoding.
 const THREAD_TEXT: &[u8] = b"pthread_id=";
 
-/// One read or write.
+/// One read or write call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// First byte in the file; -1 if an MPI-IO log does not have it.
+    /// Offset of the first byte in the file; -1 if an MPI-IO log does not store offsets.
     pub offset: i64,
-    /// Bytes moved; 0 for a read at the end of a file. Failed calls are not on record.
+    /// Bytes transferred; 0 for a read at the end of a file. Failed calls are not recorded.
     pub length: i64,
     /// Start of the call, in seconds since tracing of the process began.
     pub start: f64,
-    /// End of the call, in the same unit.
+    /// End of the call, in seconds since tracing of the process began.
     pub end: f64,
     /// Calling thread as given by `pthread_self()`, in logs that have it.
     pub thread: Option<u64>,
 }
 
-/// Encoding of a log's segments.
+/// Encoding of the segments in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SegmentKind {
@@ -39,7 +39,7 @@ pub enum SegmentKind {
 }
 
 impl SegmentKind {
-    /// Returns the encoding of a module's version.
+    /// Returns the encoding used by a version of a module.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         match (module, version) {
             (Module::DxtMpiIo, 1) => Some(Self::NoOffset),
@@ -49,7 +49,7 @@ impl SegmentKind {
         }
     }
 
-    /// Returns the size of a segment, in bytes.
+    /// Returns the size of an encoded segment, in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -59,13 +59,13 @@ impl SegmentKind {
         }
     }
 
-    /// True if segments have a thread.
+    /// True if the encoding stores the calling thread.
     #[must_use]
     pub fn has_threads(self) -> bool {
         matches!(self, Self::Thread | Self::ThreadText)
     }
 
-    /// Decodes all of `bytes` into `segments`, replacing its contents.
+    /// Decodes all segments in `bytes` and replaces the contents of `segments` by them.
     pub(crate) fn decode(self, bytes: &[u8], endian: Endian, segments: &mut Vec<Segment>) {
         match endian {
             Endian::Little => self.decode_as::<false>(bytes, segments),
@@ -73,7 +73,7 @@ impl SegmentKind {
         }
     }
 
-    /// Decodes with a constant byte order, so that the loop has no branch for it.
+    /// Decodes segments with the byte order as a constant, so that the loop has no branch for it.
     fn decode_as<const BIG: bool>(self, bytes: &[u8], segments: &mut Vec<Segment>) {
         let endian = if BIG { Endian::Big } else { Endian::Little };
         let plain = |bytes: &[u8]| Segment {

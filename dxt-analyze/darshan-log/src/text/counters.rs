@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Read, Seek, Write};
 
-/// Modules that are printed, in the order of a log.
+/// Modules whose records are printed, in the order of a log.
 const MODULES: [Module; 12] = [
     Module::Posix,
     Module::MpiIo,
@@ -30,15 +30,15 @@ const MODULES: [Module; 12] = [
 
 /// Writes the output of `darshan-parser --show-incomplete` with `TZ=UTC`, without its explanations of columns and counters.
 ///
-/// The rows are identical, with two exceptions. Modules that this crate does not read are left out. Some float counters of old POSIX
-/// records are lost by the tools of 3.5.0 but read by this crate:
+/// The rows are identical to those of the tool, with two exceptions. Modules that this crate cannot read are omitted. Some float counters
+/// of old POSIX records are lost by the tools of Darshan 3.5.0 but read by this crate:
 ///
 /// * Versions 2 and 3: `POSIX_F_VARIANCE_RANK_TIME` and `POSIX_F_VARIANCE_RANK_BYTES`, which the tools print as 0.
 /// * Versions 1 to 3 in big-endian logs: `POSIX_F_META_TIME`, `POSIX_F_MAX_READ_TIME` and `POSIX_F_MAX_WRITE_TIME`, whose bytes the tools
-///   leave unswapped.
+/// leave unswapped.
 ///
 /// # Errors
-/// Errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
+/// Returns errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
 pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> io::Result<()> {
     preamble(log, out)?;
     let info = log.info();
@@ -77,14 +77,14 @@ pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Rows of one module, buffered before they are written.
+/// Writer of the output rows of one module; rows are buffered.
 struct Rows<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
     module: Module,
-    /// Module, rank and record id.
+    /// First columns of a row: module, rank and record id.
     front: String,
-    /// File name, mount point and file system type.
+    /// Last columns of a row: file name, mount point and file system type.
     place: [Cow<'a, [u8]>; 3],
 }
 
@@ -94,7 +94,8 @@ impl<'a> Rows<'a> {
         self.place = place(info, id).map(Cow::Borrowed);
     }
 
-    /// Replaces the mount point by pool and container, and an object's name by its number.
+    /// Sets the last columns for a record of DAOS: pool and container in place of the mount point and, for an object, its id in place of
+    /// the name.
     fn on_daos(&mut self, record: &CounterRecord) {
         let Some(daos) = record.daos else { return };
         let [name, mount, kind] = &mut self.place;
@@ -196,7 +197,7 @@ fn pattern(component: &Component) -> &'static str {
     }
 }
 
-/// Names of the flags as in `lfs`, lowest bit first.
+/// Names of Lustre's component flags as printed by `lfs`, lowest bit first.
 const FLAGS: [&str; 12] = [
     "stale",
     "prefrd",

@@ -11,7 +11,7 @@ use crate::module::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Seek, Write};
 
-/// Version of Darshan whose layout is used.
+/// Version of Darshan whose output layout is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DxtLayout {
@@ -23,11 +23,12 @@ pub enum DxtLayout {
 
 /// Writes the output of `darshan-dxt-parser --show-incomplete` with `TZ=UTC`.
 ///
-/// Logs that the tool cannot read but this crate can are printed in the tool's layout as well: segments with thread ids in the layout of
-/// 3.5.0, which leaves the ids out, and segments of 96 bytes. As in the tool's output, the command line is empty if the log has no mounts.
+/// Logs that the tool cannot read but this crate can are printed in the tool's layout as well. These are logs with thread ids in the layout
+/// of 3.5.0, which omits the ids, and logs with segments of 96 bytes. As in the tool's output, the command line is empty if the log has no
+/// mounts.
 ///
 /// # Errors
-/// Errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
+/// Returns errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
 pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout: DxtLayout) -> io::Result<()> {
     preamble(log, out)?;
     let length = |module| log.header().module(module).map_or(0, |entry| entry.region.length);
@@ -54,10 +55,10 @@ pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout:
     Ok(())
 }
 
-/// Bytes of memory that a layout takes besides its components.
+/// Memory that a stripe layout takes besides its components, in bytes.
 const RECORD_BYTES: u64 = 2 * size_of::<LustreRecord>() as u64;
 
-/// Returns the layouts by record id. Each rank may report a file's layout; the last one counts.
+/// Returns the stripe layouts by record id. Each rank may report a file's layout; the last one in the log is used.
 fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     let mut stripes = FxHashMap::default();
     let mut kept = 0;
@@ -71,7 +72,7 @@ fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     stripes
 }
 
-/// Returns the number of threads of each record's segments; only called for logs with thread ids.
+/// Returns, for each DXT record, the number of distinct threads in its segments. Only called for logs with thread ids.
 fn threads<R: Read + Seek>(mut dxt: Dxt<'_, R>) -> Vec<u32> {
     let (mut counts, mut distinct) = (Vec::new(), FxHashSet::default());
     while dxt.next_record().is_some() {
@@ -117,7 +118,7 @@ fn records<R: Read + Seek>(
     out.write_all(&text)
 }
 
-/// Writes the collected text to `out`, if it is long enough.
+/// Writes the buffered `text` to `out` and clears the buffer, if it has reached its size.
 fn flush(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if text.len() >= BUFFER_BYTES {
         out.write_all(text)?;

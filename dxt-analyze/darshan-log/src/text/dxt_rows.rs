@@ -1,4 +1,4 @@
-//! Lines of a DXT record: its head in comments, and a row for each segment.
+//! Output lines of a DXT record: its head as comment lines, and a row for each segment.
 
 use super::dxt::DxtLayout;
 use super::number::{fixed, signed};
@@ -8,17 +8,18 @@ use crate::lustre::LustreRecord;
 const COLUMNS: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)";
 const COLUMNS_MAIN: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset          Length    Start(s)      End(s)";
 
-/// State shared by the lines of one record.
+/// Data needed to format the lines of one DXT record.
 pub(super) struct Rows<'a> {
     pub(super) api: Api,
     pub(super) layout: DxtLayout,
     pub(super) rank: i64,
-    /// Layout of the file on Lustre; always `None` for MPI-IO.
+    /// Stripe layout of the file on Lustre; always `None` for MPI-IO.
     pub(super) stripes: Option<&'a LustreRecord>,
 }
 
 impl Rows<'_> {
-    /// Writes the lines before the segments. `place` is the file's name, its mount point and its file system type.
+    /// Appends the lines that precede a record's segments. `place` is the file's name, its mount point and its file system type; `threads`
+    /// is the number of threads in the segments.
     pub(super) fn head(&self, text: &mut Vec<u8>, record: &DxtRecord, place: [&[u8]; 3], threads: u32) {
         let main = self.layout == DxtLayout::Main;
         let [name, mount, fs_type] = place;

@@ -1,4 +1,5 @@
-//! Output of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and locale.
+//! Output in the format of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and
+//! locale.
 
 mod counters;
 mod dxt;
@@ -15,7 +16,7 @@ use crate::log::Info;
 use crate::module::Module;
 use std::io::{self, Write};
 
-/// Bytes collected before they are written out.
+/// Size of the text buffer, in bytes: text is written out once the buffer has reached it.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Name that the tools print for the only record of BG/Q.
@@ -39,16 +40,17 @@ fn banner(out: &mut dyn Write, module: Module, stars: usize) -> io::Result<()> {
     write!(out, "\n# {stars}\n# {} module data\n# {stars}\n", module.name())
 }
 
-/// Wording of the warning about incomplete modules.
+/// Version of Darshan whose wording of the warning about incomplete modules is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Advice {
-    /// Release 3.5.0, both tools.
+    /// Wording of release 3.5.0, in both tools.
     Release,
-    /// Darshan's main branch after 3.5.0.
+    /// Wording of Darshan's main branch after 3.5.0.
     Main,
 }
 
-/// Writes the tools' warning about a module with incomplete records. Its words and their spelling are part of the layout.
+/// Writes the warning of Darshan's tools about a module with incomplete records. Its words and their spelling are part of the output
+/// format.
 fn incomplete(out: &mut dyn Write, module: Module, advice: Advice) -> io::Result<()> {
     write!(
         out,

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-/// Upper bound of the values that take the fast path.
+/// Upper bound of the values that are formatted by the fast path.
 const SHORT: f64 = 1e9;
 
-/// Writes `value` like `%{width}.{decimals}f`, for at most 9 decimals. Rounds like glibc: correctly, ties to even.
+/// Appends `value` formatted like `%{width}.{decimals}f` of C, for at most 9 decimals. Rounds like glibc: correctly, ties to even.
 pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) {
     if value.abs() < SHORT {
         let (power, digits) = (10u64.pow(decimals), decimals as usize);
@@ -40,7 +40,7 @@ pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) 
     };
 }
 
-/// Returns `value * power`, rounded from the exact product to the nearest integer, ties to even. For values from 0 to [`SHORT`].
+/// Returns `value * power`, rounded from the exact product to the nearest integer, ties to even. `value` must be from 0 to [`SHORT`].
 fn scaled(value: f64, power: u64) -> u64 {
     const FRACTION_BITS: u32 = 52;
     let bits = value.to_bits();
@@ -57,7 +57,7 @@ fn scaled(value: f64, power: u64) -> u64 {
     whole + u64::from(rest > half || (rest == half && whole % 2 == 1))
 }
 
-/// Writes `value` like `%{width}lld`: right-aligned, wider if necessary.
+/// Appends `value` formatted like `%{width}lld` of C: right-aligned, wider if necessary.
 pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     let mut digits = [b' '; 20];
     let mut at = digits.len();
@@ -78,11 +78,11 @@ pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Seconds of the 400 years after which the calendar repeats, including days of the week.
+/// Seconds in 400 years, after which the Gregorian calendar repeats, including days of the week.
 const ERA_SECONDS: i64 = 146_097 * 86_400;
 
-/// Returns the time like `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold yield `(null)`, as `printf` prints a null
-/// pointer.
+/// Formats a time in seconds since 1970 like C's `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold yield `(null)`,
+/// which `printf` prints for a null pointer.
 pub(super) fn ctime(seconds: i64) -> String {
     // The calendar library ends with the year 9999, so the time is mapped to the equivalent one in the years 1970 to 2369.
     let alike = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();

@@ -5,39 +5,39 @@ use crate::module::Module;
 /// Result type of the writer.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Reason why a log, or a part of one, cannot be written.
+/// Reason why a log, or a part of it, cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Length over a limit of the format or of Darshan's tools.
+    /// Length that exceeds a limit of the format or of Darshan's tools.
     #[error("{what} of {length} bytes is over the limit of {limit} of Darshan's log format")]
     TooLong {
-        /// Name of the length.
+        /// Description of the length.
         what: &'static str,
         /// Length, in bytes.
         length: u64,
         /// Maximum length, in bytes.
         limit: u64,
     },
-    /// Text that is empty or has a byte that ends it in the format.
+    /// Text that is empty or contains a byte that would end it in the format.
     #[error("{what} {text:?} cannot be written: {why}")]
     BadText {
-        /// Name of the text.
+        /// Description of the text.
         what: &'static str,
         /// Rejected text.
         text: String,
-        /// Reason.
+        /// Reason why the text was rejected.
         why: &'static str,
     },
-    /// Job without mounts: Darshan's tools would lose the command line.
+    /// Job without mounts. Darshan's tools would lose its command line.
     #[error("the job has no mount, and without one Darshan's tools lose the command line: give at least one")]
     NoMount,
-    /// Metadata without `lib_ver`, without which PyDarshan makes no summary.
+    /// Metadata without `lib_ver`, which PyDarshan needs to create a summary.
     #[error(
         "the metadata has no lib_ver, without which PyDarshan makes no summary: give the version to be compatible with"
     )]
     NoLibraryVersion,
-    /// Two names with the same record id.
+    /// Two different names with the same record id.
     #[error("the names {first:?} and {second:?} both have the record id {id}: leave one out")]
     SameId {
         /// Record id.
@@ -47,7 +47,7 @@ pub enum Error {
         /// Other name.
         second: String,
     },
-    /// Record id without a name.
+    /// Record whose id has no name in the log.
     #[error(
         "a record of {module} has the id {id}, which no name has: Darshan's tools would drop it, so give its name to the writer"
     )]
@@ -57,7 +57,7 @@ pub enum Error {
         /// Record id.
         id: u64,
     },
-    /// Module out of order: modules are written in the order of their indices in the header, each once.
+    /// Module written out of order or twice. Modules must be written once each, in the order of their indices in the header.
     #[error("{module} cannot be written after {last}: modules are in the order of the log format, each once")]
     Order {
         /// Rejected module.
@@ -71,19 +71,19 @@ pub enum Error {
         /// Rejected module.
         module: Module,
     },
-    /// Record that does not have the numbers of its module's newest version.
+    /// Record with another number of counters, segments or the like than the format requires.
     #[error("a record of {module} has {found} {what}, not {expected}")]
     Shape {
-        /// Module of the record.
+        /// Module of the rejected record.
         module: Module,
-        /// Name of the numbers.
+        /// Description of what was counted.
         what: &'static str,
         /// Expected count.
         expected: u64,
         /// Count found.
         found: u64,
     },
-    /// Failure of the output.
+    /// Failure to write to the output.
     #[error("failed to write the log: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -91,7 +91,7 @@ pub enum Error {
 /// Fails if `length` exceeds `limit`.
 ///
 /// # Errors
-/// [`Error::TooLong`].
+/// Returns [`Error::TooLong`] if `length` exceeds `limit`.
 pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
     if length <= limit { Ok(()) } else { Err(Error::TooLong { what, length, limit }) }
 }
@@ -99,7 +99,7 @@ pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
 /// Fails unless `found` equals `expected`.
 ///
 /// # Errors
-/// [`Error::Shape`].
+/// Returns [`Error::Shape`] unless `found` equals `expected`.
 pub(super) fn expect(module: Module, what: &'static str, expected: u64, found: u64) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Shape { module, what, expected, found }) }
 }

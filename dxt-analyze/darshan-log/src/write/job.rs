@@ -5,12 +5,12 @@ use crate::bytes::Text;
 use crate::job::{Job, METADATA_BYTES};
 use crate::mounts::Mount;
 
-/// Maximum bytes of command line and mounts, without the NUL after them.
+/// Maximum length of command line and mount table together, in bytes, without the NUL after them.
 const TEXT_BYTES: usize = 3015;
 /// Suffix by which Darshan's runtime marks a truncated command line.
 const CUT: &[u8] = b"<TRUNCATED>";
 
-/// Encodes the region; returns its bytes and the number of mounts left out for lack of room.
+/// Encodes the job region. Returns its bytes and the number of mounts omitted for lack of space.
 pub(super) fn encode(job: &Job, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let numbers = [job.uid, job.start_sec, job.start_nsec, job.end_sec, job.end_nsec, job.nprocs, job.jobid];
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -39,7 +39,8 @@ fn metadata(job: &Job) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// Encodes command line and mounts. Like the runtime, truncates the command line and leaves out mounts that do not fit, but keeps one.
+/// Encodes command line and mount table. Like the Darshan runtime, truncates the command line and omits mounts that do not fit, but
+/// includes at least one mount.
 fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let mut lines = Vec::new();
     for mount in mounts {
@@ -61,7 +62,7 @@ fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     Ok((text, before - lines.len()))
 }
 
-/// Returns the command line, truncated to `room` bytes, with blanks for bytes that would end it.
+/// Returns the command line truncated to `room` bytes. Bytes that would end it in the format are replaced by blanks.
 fn command(exe: &[u8], room: usize) -> Vec<u8> {
     let blank = |&byte: &u8| if matches!(byte, b'\n' | 0) { b' ' } else { byte };
     let mut text: Vec<u8> = exe.iter().take(room + 1).map(blank).collect();
@@ -72,7 +73,7 @@ fn command(exe: &[u8], room: usize) -> Vec<u8> {
     text
 }
 
-/// Fails if `text` is empty or has one of the bytes `bad`.
+/// Fails if `text` is empty or contains one of the bytes in `bad`.
 pub(super) fn plain(what: &'static str, text: &Text, bad: &[u8]) -> Result<()> {
     let error = |why| Err(Error::BadText { what, text: text.to_string(), why });
     if text.as_bytes().is_empty() {

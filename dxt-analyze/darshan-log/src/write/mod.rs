@@ -49,9 +49,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Borrow;
 use std::io::{Seek, SeekFrom, Write};
 
-/// Maximum length of a name, in bytes: libdarshan reads names into a buffer of 4,096 bytes, including the NUL.
+/// Maximum length of a record's name, in bytes: libdarshan reads names into a buffer of 4,096 bytes, including the NUL.
 const NAME_BYTES: u64 = 4095;
-/// Offsets in the header of format 3.41.
+/// Byte offsets of fields in the header of format 3.41.
 const PARTIAL_AT: usize = 24;
 const NAMES_AT: usize = 32;
 const MODULES_AT: usize = 48;
@@ -72,15 +72,16 @@ pub struct Writer<W> {
 impl<W: Write + Seek> Writer<W> {
     /// Begins a log at the start of `out`, which must be empty, and writes everything that precedes the modules.
     ///
-    /// All of `job` is written except `run_time`, which follows from the times. PyDarshan requires `lib_ver` in its metadata. A command
-    /// line that is too long is truncated, and mounts that do not fit are left out; see [`Self::mounts_left_out`].
+    /// All of `job` is written except `run_time`, which follows from the start and end times. PyDarshan requires `lib_ver` in its metadata.
+    /// A command line that is too long is truncated, and mounts that do not fit are omitted; see [`Self::mounts_left_out`].
     ///
     /// `names` must contain the name of every record that will be written; a record's id is the [`record_id`] of its name. Heat maps need
     /// `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     ///
     /// # Errors
-    /// [`Error::NoMount`], [`Error::NoLibraryVersion`], [`Error::BadText`] for texts with line breaks or NULs,
-    /// [`Error::TooLong`] for a name over 4,095 bytes or metadata over 1,023, [`Error::SameId`], [`Error::Io`].
+    /// Returns [`Error::NoMount`] or [`Error::NoLibraryVersion`] if `mounts` or `lib_ver` is missing, and [`Error::BadText`] for texts with
+    /// line breaks or NULs. Returns [`Error::TooLong`] for a name over 4,095 bytes or metadata over 1,023, [`Error::SameId`] if two names
+    /// have the same record id, and [`Error::Io`] if writing fails.
     pub fn new<N: AsRef<[u8]>>(
         mut out: W,
         job: &Job,
@@ -102,23 +103,24 @@ impl<W: Write + Seek> Writer<W> {
         Ok(Self { out, position, names, modules: Vec::new(), partial: 0, ids, mounts_left_out })
     }
 
-    /// Returns the number of mounts left out for lack of room: command line and mounts share 3,015 bytes.
+    /// Returns the number of mounts omitted for lack of space: command line and mount table share 3,015 bytes.
     #[must_use]
     pub fn mounts_left_out(&self) -> usize {
         self.mounts_left_out
     }
 
-    /// Marks a module's records as incomplete; may be called at any time.
+    /// Marks a module's records as incomplete in the header; may be called at any time before [`Self::finish`].
     pub fn set_partial(&mut self, module: Module) {
         self.partial |= 1 << module.place();
     }
 
-    /// Writes the counters of a module of files, data sets, variables or objects. Records must have as many counters as the module's newest
-    /// version. Without records the log will not have the module.
+    /// Writes the counter records of one module. Each record must have as many counters as the module's newest version. If there are no
+    /// records, the log will not contain the module.
     ///
     /// # Errors
-    /// [`Error::Order`], [`Error::NotWritten`] for other modules, [`Error::NoName`], [`Error::Shape`], [`Error::TooLong`] for a region of 2
-    /// GiB or more in the file, [`Error::Io`]. After an error the log is unusable.
+    /// Returns [`Error::Order`] for a module out of order, [`Error::NotWritten`] for modules without counter records, and [`Error::NoName`]
+    /// or [`Error::Shape`] for invalid records. Returns [`Error::TooLong`] for a region of 2 GiB or more in the file, and [`Error::Io`] if
+    /// writing fails. After an error the log is unusable.
     pub fn counters<T: Borrow<CounterRecord>>(
         &mut self,
         module: Module,
@@ -143,7 +145,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 requires it.
     ///
     /// # Errors
-    /// See [`Self::counters`]; [`Error::Shape`] also for a layout of several components in version 1.
+    /// See [`Self::counters`]. Also returns [`Error::Shape`] for a layout of several components in version 1.
     pub fn lustre<T: Borrow<LustreRecord>>(
         &mut self,
         version: LustreVersion,
@@ -159,10 +161,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the segments of an API; `fill` receives a writer of records.
+    /// Writes the DXT records (reads and writes) of one API. `fill` receives the writer of the records and must write them all.
     ///
     /// # Errors
-    /// Errors of [`Self::counters`] and of [`DxtWriter`], and those returned by `fill`.
+    /// Returns the errors of [`Self::counters`] and of [`DxtWriter`], and those returned by `fill`.
     pub fn dxt<E: From<Error>>(
         &mut self,
         api: Api,
@@ -198,10 +200,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header, which makes the file a log, and returns the output.
+    /// Writes the header, without which the file is not a valid log, and returns the output.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if writing fails.
     pub fn finish(mut self) -> Result<W> {
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(b"3.41");
@@ -220,7 +222,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    /// Registers a region that was written; a region without bytes is left out.
+    /// Adds a written region to the header's table of modules; an empty region is omitted.
     fn end(&mut self, module: Module, version: u32, length: u64) {
         let region = Region { offset: self.position, length };
         if length > 0 {
@@ -242,12 +244,12 @@ fn begin<'w, W: Write>(
     }
 }
 
-/// Fails unless `id` has a name.
+/// Fails unless the record id `id` has a name.
 fn named(ids: &FxHashSet<u64>, module: Module, id: u64) -> Result<()> {
     if ids.contains(&id) { Ok(()) } else { Err(Error::NoName { module, id }) }
 }
 
-/// Writes ids and names, each name once; returns the ids.
+/// Writes the names with their record ids, each name once; returns the ids.
 fn put_names<W: Write, N: AsRef<[u8]>>(
     region: &mut RegionWriter<'_, W>,
     names: impl IntoIterator<Item = N>,

@@ -1,4 +1,4 @@
-//! Truncated and changed logs: a result or one clear error, never a panic or an endless loop.
+//! Tests with truncated and modified logs: reading gives a result or one clear error, and never panics or loops endlessly.
 
 use crate::repack::repacked;
 use crate::samples::{self, Sample};
@@ -7,7 +7,7 @@ use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use darshan_log::{Api, Error, Log, Module};
 use std::io::Cursor;
 
-/// Maximum size of logs that are read again for each of their truncations, in bytes.
+/// Maximum size, in bytes, of logs for which a test reads every possible truncation.
 const SMALL_BYTES: usize = 30_000;
 const MUTATIONS: u64 = 1000;
 
@@ -80,7 +80,7 @@ fn every_truncation_gives_what_precedes_it() {
     }
 }
 
-/// Marsaglia's xorshift generator: the same numbers on every machine.
+/// Marsaglia's xorshift random number generator: the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -111,7 +111,7 @@ fn a_thousand_changes_of_each_log_are_no_panic() {
     }
 }
 
-/// Reads `mutations` changed copies of a log.
+/// Reads `mutations` modified copies of a log, which must neither panic nor loop endlessly.
 pub(crate) fn change(log: &[u8], mutations: u64) {
     for seed in 1..=mutations {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));

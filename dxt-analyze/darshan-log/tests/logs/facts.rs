@@ -33,7 +33,7 @@ fn job_and_modules_are_those_of_the_facts() {
     }
 }
 
-/// Sums over one API's segments.
+/// Totals over the segments of one API.
 #[derive(Default)]
 struct Sums {
     records: u64,

@@ -12,7 +12,7 @@ fn dxt_text(sample: &Sample, layout: DxtLayout) -> Vec<u8> {
     out
 }
 
-/// Panics at the first line that differs.
+/// Panics at the first line of `ours` that differs from `golden`.
 fn same(name: &str, ours: &[u8], golden: &[u8]) {
     if ours == golden {
         return;
@@ -25,7 +25,7 @@ fn same(name: &str, ours: &[u8], golden: &[u8]) {
     }
 }
 
-/// True for logs that the tool of a layout cannot read, so that its output ends in the middle.
+/// True if the tool with this output layout cannot read the log, so that its output ends in the middle.
 fn tool_fails(name: &str, layout: DxtLayout) -> bool {
     match name {
         // Segments of 96 bytes.
@@ -56,7 +56,7 @@ fn dxt_text_is_that_of_darshan_dxt_parser_byte_for_byte() {
     }
 }
 
-/// Float counters of POSIX version 3 that Darshan's tools lose: the first three keep the byte order of the log, the others become 0.
+/// Float counters of POSIX version 3 that Darshan's tools lose. The first three are left in the byte order of the log; the others become 0.
 const LOST: [&str; 5] = [
     "POSIX_F_META_TIME",
     "POSIX_F_MAX_READ_TIME",
@@ -64,7 +64,7 @@ const LOST: [&str; 5] = [
     "POSIX_F_VARIANCE_RANK_TIME",
     "POSIX_F_VARIANCE_RANK_BYTES",
 ];
-/// Name of the only log with such records.
+/// Name of the only log with POSIX records of version 3.
 const VERSION_3: &str = "ppc64-3.1.5-bigendian";
 
 fn counter(row: &[u8]) -> &str {

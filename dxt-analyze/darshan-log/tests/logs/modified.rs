@@ -10,7 +10,7 @@ use darshan_log::{CounterRecord, Endian, Error, Log, Module};
 use std::io::Cursor;
 use std::path::Path;
 
-/// Adds `extra` to the head of each record of official size; `None` for a module with unknown records.
+/// Adds `extra` to the head of each record, which must be of official size; returns `None` for a module with unknown records.
 fn longer(module: Module, version: u32, endian: Endian, bytes: &[u8], extra: &[u8]) -> Option<Vec<u8>> {
     let number = |bytes: &[u8], at: usize| {
         let field = bytes[at..at + 8].try_into().expect("8 bytes");
@@ -55,7 +55,7 @@ fn longer(module: Module, version: u32, endian: Endian, bytes: &[u8], extra: &[u
     Some(out)
 }
 
-/// Returns a log with `extra` in every record and `padding` zero bytes before every region; `None` if `log` is not a log.
+/// Returns a copy of a log with `extra` in every record and `padding` zero bytes before every region; `None` if `log` is not a log.
 pub(crate) fn modified(log: &[u8], extra: &[u8], padding: usize) -> Option<Vec<u8>> {
     let mut header = Header::of(log)?;
     let opened = Log::new(Cursor::new(log)).ok()?;
@@ -84,7 +84,7 @@ pub(crate) fn modified(log: &[u8], extra: &[u8], padding: usize) -> Option<Vec<u
     Some(header.bytes)
 }
 
-/// Returns the rows of both tools, without the lengths of regions.
+/// Returns the output lines of both of Darshan's tools, without the lengths of regions.
 fn rows(log: &[u8]) -> Vec<String> {
     let mut log = Log::from_bytes(log).expect("a log");
     let mut text = Vec::new();
@@ -142,7 +142,7 @@ fn an_unknown_layout_is_said_and_nothing_is_read_of_it() {
     let bytes = sample.bytes();
     let whole = Log::from_bytes(&bytes).expect("a log").counters(Module::Posix).expect("POSIX").count();
     assert!(whole > 2);
-    // Not a multiple of 8; more than is tried.
+    // Numbers of extra bytes that are not detected: not a multiple of 8, or above the maximum.
     for extra in [4, 2000] {
         let log = modified(&bytes, &vec![0; extra], 0).expect("a log");
         let mut log = Log::from_bytes(log).expect("a log");
@@ -181,7 +181,7 @@ const BINS: [(u64, u64); 10] = [
     (1 << 30, 1 << 40),
 ];
 
-/// Asserts that bytes agree with the histogram of sizes, and times with the run time.
+/// Asserts that the counters of bytes agree with the histogram of access sizes, and that times agree with the run time.
 fn plausible(module: Module, record: &CounterRecord, run_s: f64, ranks: i64) {
     let prefix = if module == Module::MpiIo { "MPIIO" } else { "POSIX" };
     let agg = if module == Module::MpiIo { "_AGG" } else { "" };

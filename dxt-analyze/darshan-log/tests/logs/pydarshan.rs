@@ -50,7 +50,7 @@ if "HEATMAP" in report.modules:
         print("heatmap", name, int(heatmap.to_numpy().sum()))
 "#;
 
-/// Returns the lines that the script must print, from the records.
+/// Returns the lines that the script must print for these records.
 fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
     let job = log.job();
     let mut lines = vec![

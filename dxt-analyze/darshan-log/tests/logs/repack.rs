@@ -11,7 +11,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns the header of a log, or `None` if `log` is not a log.
+    /// Decodes the header of a log; returns `None` if `log` is not a log.
     pub(crate) fn of(log: &[u8]) -> Option<Self> {
         let header = Log::new(Cursor::new(log)).ok()?.header().clone();
         let new = header.version >= Version::V3_41;
@@ -24,17 +24,17 @@ impl Header {
         if self.new { 64 } else { 16 }
     }
 
-    /// Returns the offset of the names' entry.
+    /// Returns the offset, in the header, of the names region's entry.
     pub(crate) fn names_at(&self) -> usize {
         if self.new { 32 } else { 24 }
     }
 
-    /// Returns the offset of an entry in the module table.
+    /// Returns the offset, in the header, of an entry in the module table.
     pub(crate) fn map_at(&self, place: usize) -> usize {
         self.names_at() + 16 + 16 * place
     }
 
-    /// Returns the offset of a module's version.
+    /// Returns the offset, in the header, of a module's version.
     pub(crate) fn version_at(&self, place: usize) -> usize {
         self.map_at(self.places()) + 4 * place
     }
@@ -64,7 +64,7 @@ impl Header {
     }
 }
 
-/// Returns a zlib log with every region in another compression; `None` if `log` is not a log or not zlib.
+/// Returns a copy of a zlib log with all regions in another compression; `None` if `log` is not a log or not compressed with zlib.
 pub(crate) fn repacked(log: &[u8], compression: Compression) -> Option<Vec<u8>> {
     let mut header = Header::of(log)?;
     let job = Log::new(Cursor::new(log)).ok()?.header().job;

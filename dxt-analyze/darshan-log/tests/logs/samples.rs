@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Environment variable with the folder of logs that are not in the repository.
+/// Name of the environment variable for a directory of further logs, which are not in the repository.
 const FOLDER: &str = "DXT_DARSHAN_LOGS";
 
 /// Log with golden files beside it.
@@ -13,7 +13,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Returns the file name without its ending.
+    /// Returns the log's file name without its extension.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().expect("a file").to_string_lossy().into_owned();
         name.split(".darshan").next().expect("a name").into()
@@ -23,7 +23,7 @@ impl Sample {
         std::fs::read(&self.path).expect("a readable log")
     }
 
-    /// Returns an unpacked golden file; `kind` is its ending, as in `dxt.txt`.
+    /// Returns the decompressed contents of a golden file; `kind` is its extension, as in `dxt.txt`.
     pub(crate) fn golden(&self, kind: &str) -> Option<Vec<u8>> {
         let path = self.path.with_file_name(format!("{}.{kind}.xz", self.name()));
         let file = std::fs::File::open(path).ok()?;
@@ -32,7 +32,7 @@ impl Sample {
         Some(text)
     }
 
-    /// Returns the facts found by an independent decoder.
+    /// Returns the facts about the log that an independent decoder found; `None` if there are none.
     pub(crate) fn facts(&self) -> Option<serde_json::Value> {
         let path = self.path.with_file_name(format!("{}.facts.json", self.name()));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
@@ -49,24 +49,25 @@ fn in_folder(folder: &Path) -> Vec<Sample> {
     paths.into_iter().map(|path| Sample { path }).collect()
 }
 
-/// Returns the logs of this repository: small ones, which may be copied.
+/// Returns the logs in this repository, which are small and free to copy.
 pub(crate) fn own() -> Vec<Sample> {
     let samples = in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/darshan"));
     assert_eq!(samples.len(), 7, "testdata/darshan");
     samples
 }
 
-/// Reports that something is not tested for lack of software that could be installed, even if the output of passing tests is hidden.
+/// Reports that a test is skipped for lack of software that could be installed. The report appears even if the output of passing tests is
+/// hidden.
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Reports that something is not tested because this machine lacks what the test needs.
+/// Reports that a test is skipped because this machine lacks what the test needs.
 pub(crate) fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {what}");
 }
 
-/// Returns the logs of this repository and those in the folder that the environment names.
+/// Returns the logs in this repository and those in the directory that [`FOLDER`] names.
 pub(crate) fn all() -> Vec<Sample> {
     let mut samples = own();
     match std::env::var_os(FOLDER) {

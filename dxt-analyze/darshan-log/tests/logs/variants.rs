@@ -12,7 +12,7 @@ fn sample(name: &str) -> Sample {
     samples::own().into_iter().find(|sample| sample.name() == name).expect("in the repository")
 }
 
-/// Returns the rows of both tools, without the lines about compression and lengths of regions.
+/// Returns the output lines of both of Darshan's tools, without the lines about compression and lengths of regions.
 fn rows(log: &[u8]) -> Vec<String> {
     let mut log = Log::from_bytes(log).expect("a log");
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Round trips: the reader reads back what the writer writes.
+//! Round trips: the reader returns what the writer wrote.
 
 use crate::samples;
 use darshan_log::dxt::SegmentKind;
@@ -14,7 +14,7 @@ use std::io::{Cursor, Read, Seek};
 const FILE: &str = "/scratch/run/out.h5";
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 
-/// Everything that the writer can write, as plain records.
+/// Records of all kinds that the writer can write.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Content {
     pub(crate) posix: Vec<CounterRecord>,
@@ -23,7 +23,7 @@ pub(crate) struct Content {
     pub(crate) lustre: Vec<LustreRecord>,
     pub(crate) dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
     pub(crate) heatmaps: Vec<HeatmapRecord>,
-    /// Records of [`LIBRARIES`], then of [`DAOS`].
+    /// Counter records of the modules in [`LIBRARIES`], then of those in [`DAOS`].
     pub(crate) others: Vec<(Module, Vec<CounterRecord>)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
         writer.dxt(api, version, |dxt| {
             for (record, segments) in records {
                 dxt.record(record)?;
-                // Odd pieces, some across the border of writes and reads.
+                // Pieces of 7 segments, some of which contain the end of the writes and the start of the reads.
                 segments.chunks(7).try_for_each(|piece| dxt.segments(piece))?;
             }
             Ok::<(), Error>(())
@@ -88,7 +88,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
     writer.finish()
 }
 
-/// Returns a synthetic job of two ranks that is not in any log.
+/// Returns a synthetic job of two ranks: job description, mounts, names and records.
 pub(crate) fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
     let mut job = Job::default();
     (job.uid, job.nprocs, job.jobid) = (1000, 2, 4711);
@@ -267,7 +267,7 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(matches!(with_threads, Err(Error::TooLong { .. })));
 }
 
-/// Operations follow from the record's counts: segments do not store them.
+/// Checks that writes are read before reads. Segments do not store their operation; it follows from the record's counts.
 #[test]
 fn writes_come_before_reads() {
     let (job, mounts, names, content) = made_up();

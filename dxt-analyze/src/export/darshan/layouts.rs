@@ -1,4 +1,4 @@
-//! Stripe layouts as Darshan's Lustre records.
+//! Conversion of stripe layouts to Darshan's Lustre records.
 
 use super::id;
 use crate::model::{FileId, FileLayout, Run};
@@ -7,7 +7,7 @@ use darshan_log::lustre::Component;
 use rustc_hash::FxHashSet;
 use trace_format::layout::Component as Part;
 
-/// Returns the records of `files`; guessed layouts are left out.
+/// Returns the Lustre records of `files`; guessed layouts are omitted.
 pub(crate) fn records(run: &Run, layouts: &[Option<FileLayout>], files: &FxHashSet<FileId>) -> Vec<LustreRecord> {
     let known = layouts.iter().enumerate().filter(|(file, _)| files.contains(&FileId::at(*file)));
     let known = known

@@ -1,7 +1,7 @@
 //! Export of a trace as a Darshan log of format 3.41: counters of POSIX, MPI-IO and C streams, stripe layouts, DXT segments of POSIX and
-//! MPI-IO, heat maps. `docs/darshan.md` documents what such a log cannot hold.
+//! MPI-IO, and heat maps. `docs/darshan.md` documents what such a log cannot represent.
 //!
-//! The trace is read once for counters and heat maps, and once more for the segments of each API.
+//! The trace is read once for the counters and heat maps, and once more for the segments of each API.
 
 mod heat;
 mod layouts;
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use sums::Sums;
 
-/// Darshan release whose logs have this format; tools read it from the log.
+/// Darshan release stated in the log, whose logs have this format; tools read it.
 const RELEASE: &str = "3.5.0";
 
 /// Groups the processes by rank, since Darshan has one process per rank.
@@ -43,10 +43,10 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
     out
 }
 
-/// Writes the log to the empty file `file`; returns what could not be read. `layouts` are by file.
+/// Writes the log to the empty file `file`; returns what could not be read. `layouts` has the stripe layout of each file.
 ///
 /// # Errors
-/// If the log cannot be written, or the trace has data that no log can hold.
+/// Fails if the log cannot be written, or the trace has data that a log cannot represent.
 pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, file: File) -> Result<Lost> {
     let failed = || "failed to write the log";
     let ranks = ranks(run);
@@ -122,7 +122,7 @@ fn job(run: &Run, processes: usize) -> Job {
     job
 }
 
-/// Returns the mounts; a log needs at least one.
+/// Returns the mount points; a log needs at least one.
 fn mounts(run: &Run) -> Vec<Mount> {
     let clean = |text: &str| text.replace(['\n', '\t', '\0'], " ").as_str().into();
     let mut out: Vec<Mount> =

@@ -1,4 +1,4 @@
-//! Counter records made of sums, by Darshan's definitions. Unknown values are 0, or -1 where Darshan has -1 for them.
+//! Darshan counter records made from totals, by Darshan's definitions. Unknown values are 0, or -1 where Darshan uses -1 for them.
 
 use super::id;
 use super::sums::{ALL_RANKS, RecordSum, Sums};
@@ -12,10 +12,10 @@ use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::spread::Moments;
 
-/// Darshan's value of an unknown time.
+/// Value that Darshan uses for an unknown time.
 const UNKNOWN: f64 = -1.0;
 
-/// Record filled by counter name.
+/// Record under construction; counters are set by name.
 struct Filled {
     record: CounterRecord,
     module: Module,
@@ -66,7 +66,7 @@ impl Filled {
 }
 
 impl Sums {
-    /// Returns the records of a module, by rank and file.
+    /// Returns the counter records of a module, sorted by rank and file.
     pub(crate) fn records<'a>(
         &'a self,
         run: &'a Run,
@@ -87,8 +87,9 @@ impl Sums {
         })
     }
 
-    /// Returns the files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1),
-    /// which the trace does not record. Empty if the trace distinguishes collective opens itself, as one made of a Darshan log does.
+    /// Returns the files that MPI_File_open opened on several ranks. The call is collective over its communicator (MPI 4.0, section
+    /// 14.2.1), which the trace does not record. Returns no files if the trace itself distinguishes collective opens, as a trace made from
+    /// a Darshan log does.
     fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
         let told_apart = run
             .ops
@@ -102,7 +103,7 @@ impl Sums {
     }
 }
 
-/// Returns the stripe size, else the file system's block size.
+/// Returns the alignment of a file, in bytes: its stripe size, or else its file system's block size.
 fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: FileId) -> u64 {
     let layout = layouts.get(file.index()).and_then(Option::as_ref);
     let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
@@ -146,7 +147,7 @@ fn record(
     out.seconds("META_TIME", sum.metadata_ns.get());
     out.seconds("WRITE_TIME", (sum.sync_ns + writes.duration).get());
     match sum.opened {
-        // A trace made of a log has only one span, from the first open to the last close.
+        // A trace imported from a Darshan log has only one span, from the first open to the last close.
         Some((first, last)) if was_log => {
             out.seconds("OPEN_START_TIMESTAMP", first);
             out.float("OPEN_END_TIMESTAMP", UNKNOWN);
@@ -184,7 +185,7 @@ fn record(
         out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
-    // If there are several forms of calls, the longest is known for all of them together only.
+    // If there are several forms of calls, the duration of the longest call is known only over all forms together.
     for (slowest, data, what) in [(profile.slowest_read, reads, "READ"), (profile.slowest_write, writes, "WRITE")] {
         out.seconds(&format!("MAX_{what}_TIME"), slowest.duration.max(data.max_duration));
     }
@@ -225,7 +226,7 @@ fn record(
             };
             out.signed("MEM_ALIGNMENT", memory);
             out.int("MEM_NOT_ALIGNED", profile.memory_unaligned);
-            // The alignment used for counting, else that of the file.
+            // Prefers the alignment with which accesses were counted, then that of the file.
             let alignment = if profile.alignment > 0 { profile.alignment } else { alignment };
             out.signed("FILE_ALIGNMENT", if alignment > 0 { i64::try_from(alignment).unwrap_or(i64::MAX) } else { -1 });
             out.int("FILE_NOT_ALIGNED", profile.file_unaligned);

@@ -1,4 +1,4 @@
-//! DXT records of one rank: its reads and writes by file, sorted by start within each direction.
+//! DXT records of one rank, one per file: the file's reads and its writes, each sorted by start.
 
 use super::id;
 use super::sums::counted;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the records of an API.
+/// Writes the DXT records of one API (POSIX or MPI-IO).
 pub(crate) fn write<W: Write>(
     run: &Run,
     rank: i64,
@@ -24,7 +24,7 @@ pub(crate) fn write<W: Write>(
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
     let mut files: BTreeMap<FileId, [Vec<Segment>; 2]> = BTreeMap::new();
     let mut reader = Reader::default();
-    // Data that cannot be read was counted in the pass over counters.
+    // Unreadable data was already counted in the pass that read the counters.
     let mut lost = Lost::default();
     let mut node = 0;
     for &number in processes {

@@ -1,4 +1,4 @@
-//! Sums over the operations of each rank on each file by layer, from which counter records are made.
+//! Totals over each rank's operations on each file, by layer. Darshan's counter records are made from them.
 
 use super::heat::Heat;
 use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
@@ -15,21 +15,21 @@ use trace_format::spread::Spread;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordSum {
-    /// Counters of reads and of writes.
+    /// Counters of reads, and counters of writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
-    /// Calls by class, name and form: independent, collective, split or nonblocking.
+    /// Number of calls by class, name and form (0 independent, 1 collective, 2 split, 3 nonblocking).
     pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
-    /// Time of calls that move no bytes, as far as Darshan counts it, without syncs.
+    /// Total time of calls that move no data, in ns: those that Darshan counts as metadata, without syncs.
     pub(crate) metadata_ns: Sum,
-    /// Time in syncs, which Darshan adds to write time.
+    /// Total time in syncs, in ns; Darshan adds it to write time.
     pub(crate) sync_ns: Sum,
-    /// Counters of all accesses that another tool has recorded.
+    /// Counters over all accesses, as recorded by another tool.
     pub(crate) whole: Option<WholeDef>,
-    /// Spans of opens and of closes: start of the first, end of the last.
+    /// Time span of the opens: start of the first, end of the last. The next field, `closed`, is that of the closes.
     pub(crate) opened: Option<(u64, u64)>,
     pub(crate) closed: Option<(u64, u64)>,
-    /// Differences between ranks, in a shared record.
+    /// Differences between ranks (fastest, slowest, variance); only in records that stand for all ranks.
     pub(crate) spread: Option<Spread>,
     previous: [Previous; 2],
     last: Last,
@@ -41,12 +41,12 @@ pub(crate) struct Sums {
     pub(crate) files: FxHashSet<FileId>,
 }
 
-/// Rank of shared records.
+/// Rank in records that stand for all ranks.
 pub(crate) const ALL_RANKS: i64 = -1;
 
 impl Sums {
-    /// Merges the sums of single ranks on files with a shared record into that record, since the trace has only the part without segments
-    /// in the shared record.
+    /// Merges the totals of single ranks into the record that stands for all ranks, for files that have one. In the trace, that record
+    /// covers only calls without segments.
     pub(crate) fn join_shared(&mut self) {
         let of_all = |key: &&(Layer, i64, FileId)| key.1 == ALL_RANKS;
         let shared: FxHashSet<(Layer, FileId)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
@@ -60,12 +60,12 @@ impl Sums {
     }
 }
 
-/// Returns the layer if Darshan's counters cover it.
+/// Returns `layer` if Darshan has counters for it.
 pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
     layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
 }
 
-/// Returns the number of a form: 0 independent, 1 collective, 2 split, 3 nonblocking.
+/// Returns the number that stands for a form: 0 independent, 1 collective, 2 split, 3 nonblocking.
 pub(crate) fn form(mode: OpMode) -> u8 {
     match mode {
         OpMode::Collective | OpMode::Ordered => 1,
@@ -97,7 +97,7 @@ impl RecordSum {
         }
     }
 
-    /// Adds the counters that another tool has recorded.
+    /// Adds the counters in `def`, which another tool has recorded.
     fn tell(&mut self, def: &WholeDef) {
         match &mut self.whole {
             None => self.whole = Some(*def),
@@ -158,7 +158,7 @@ impl RecordSum {
     }
 }
 
-/// Returns the stream's layer and class, if Darshan would count its calls.
+/// Returns the layer and class of the calls in a stream; `None` if Darshan would not count them.
 pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
     let op = run.op(stream);
     let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;

@@ -1,4 +1,4 @@
-//! Segments as record batches, with all columns or some, for Parquet files and for streams to other programs.
+//! Segments as Arrow record batches, with all or selected columns, for Parquet files and for streams to other programs.
 
 use super::columns::{OSTS, STRIPE, fields, filler};
 pub(crate) use super::fill::BATCH_ROWS;
@@ -13,17 +13,17 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use std::sync::Arc;
 
-/// Storage targets of a batch's rows at which the batch is full.
+/// Total number of storage targets, over the rows of a batch, at which the batch is full.
 const BATCH_TARGETS: usize = 1 << 20;
 
-/// Source of record batches.
+/// Source of record batches made from a trace's segments.
 pub(crate) struct Batches<'a> {
     layouts: &'a [Option<FileLayout>],
     names: Names,
     schema: SchemaRef,
 }
 
-/// Returns the schema of the columns `chosen`, in that order; of all columns if `None`.
+/// Returns the schema of the columns `chosen`, in that order; `None` stands for all columns.
 pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
     let all = Schema::new(fields());
     let Some(chosen) = chosen else { return Ok(Arc::new(all)) };
@@ -41,7 +41,7 @@ pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
 }
 
 impl<'a> Batches<'a> {
-    /// Creates a source with the columns of `schema`.
+    /// Creates a source of batches with the columns of `schema`.
     pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
         Self { layouts, names: Names::new(run), schema }
     }
@@ -49,7 +49,7 @@ impl<'a> Batches<'a> {
     /// Creates an empty batch.
     ///
     /// # Errors
-    /// If the schema has a column that segments do not have.
+    /// Fails if the schema has a column that segments do not have.
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
         let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;
@@ -62,14 +62,14 @@ impl<'a> Batches<'a> {
 pub(crate) struct Rows<'a> {
     batches: &'a Batches<'a>,
     columns: Vec<Box<dyn Fill>>,
-    /// True if a column needs the location of accesses, and some file has a layout.
+    /// True if a column needs the storage location of accesses, and some file has a stripe layout.
     located: bool,
     count: usize,
     targets: usize,
     picked: Vectors,
 }
 
-/// Buffers of [`Picked`], reused.
+/// Reused buffers for the fields of [`Picked`].
 #[derive(Default)]
 struct Vectors {
     places: Vec<u32>,
@@ -81,7 +81,7 @@ struct Vectors {
 }
 
 impl Rows<'_> {
-    /// Adds the selected segments of `block`, and passes each full batch to `each`.
+    /// Adds the segments of `block` that the user's filters select, and passes each full batch to `each`.
     pub(crate) fn add(&mut self, block: &Block<'_>, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let mut from = 0;
         while from < block.streams.len() {
@@ -93,7 +93,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Adds rows of `block` from `from` on, up to the room left; returns the position after the last one.
+    /// Adds rows of `block`, beginning at index `from`, until the batch is full; returns the index after the last row added.
     fn pick(&mut self, block: &Block<'_>, from: usize) -> usize {
         let Vectors { places, runs, stripes, ost_ends, osts, storage } = &mut self.picked;
         places.clear();
@@ -127,7 +127,7 @@ impl Rows<'_> {
         end
     }
 
-    /// Passes the present rows, if any, to `each`, and starts an empty batch.
+    /// Passes the rows of the current batch, if any, to `each`, and starts an empty batch.
     pub(crate) fn finish(&mut self, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let count = std::mem::take(&mut self.count);
         self.targets = 0;

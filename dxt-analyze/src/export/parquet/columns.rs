@@ -1,4 +1,4 @@
-//! Columns of the segment table: name, type, and filler (`fill`) of each. `docs/interop.md` documents their meaning.
+//! Columns of the segment table: name, type, and builder (`fill`) of each. `docs/interop.md` documents their meaning.
 
 use super::fill::{DataSets, Errnos, Fill, Flags, Nodes, Numbers, OfBlock, Offsets, Stripes, Targets, Words};
 use super::names::{Names, Texts};
@@ -11,7 +11,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt32Ty
 use arrow_schema::{DataType, Field, TimeUnit};
 use std::sync::Arc;
 
-/// Returns the columns; the job's key is in the name of the directory.
+/// Returns the columns of the segment table. The job's key is not among them: it is in the directory name.
 pub(super) fn fields() -> Vec<Field> {
     let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let field = |name: &str, kind| Field::new(name, kind, false);
@@ -42,7 +42,7 @@ pub(super) fn fields() -> Vec<Field> {
     ]
 }
 
-/// Columns that need the location of an access.
+/// Names of the columns that need the storage location of an access.
 pub(super) const STRIPE: &str = "stripe";
 pub(super) const OSTS: &str = "osts";
 
@@ -50,7 +50,7 @@ fn moment() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
 }
 
-/// Converts one of a block's times to ns since the job's start.
+/// Converts the time at index `place` of `times` to ns since the job's start.
 fn time(block: &Block<'_>, times: &[u64], place: usize) -> u64 {
     since_start(block.process, times.get(place).copied().unwrap_or_default())
 }
@@ -75,7 +75,7 @@ fn of_op(texts: &Texts) -> Box<dyn Fill> {
     words(texts, |stream| u32::from(stream.op))
 }
 
-/// Returns the filler of the column `name`.
+/// Returns the builder of the column `name`; `None` if there is no such column.
 pub(super) fn filler(name: &str, names: &Names) -> Option<Box<dyn Fill>> {
     let thread = |block: &Block<'_>| block.process.tid(block.thread);
     Some(match name {

@@ -1,4 +1,4 @@
-//! Fillers: build the columns of segments from decoded blocks. `columns` assigns them to names.
+//! Builders of the segment table's columns from decoded blocks. `columns` assigns each of them to a column name.
 
 use super::names::Texts;
 use crate::model::{Stream, StreamIx};
@@ -11,32 +11,32 @@ use arrow_schema::DataType;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-/// Maximum rows of a batch; fewer if they touch many targets.
+/// Maximum rows of a batch; a batch has fewer if its rows touch many storage targets.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
-/// Selected rows of a block.
+/// Rows of a decoded block that are selected for the table.
 pub(super) struct Picked<'a> {
     pub(super) block: Block<'a>,
-    /// Positions of the rows in the block.
+    /// Indices of the selected rows in the block.
     pub(super) places: &'a [u32],
-    /// Runs of rows of one stream: index of the stream in the process, number of rows.
+    /// Runs of consecutive rows of the same operation and file: index of that stream in the process, number of rows.
     pub(super) runs: &'a [(StreamIx, usize)],
-    /// Stripe in which each row begins; empty if no file has a layout.
+    /// Number of the stripe in which each row's access begins; empty if no file has a layout.
     pub(super) stripes: &'a [Option<i64>],
-    /// End of each row's targets in `osts`; empty if no file has a layout.
+    /// End of each row's storage targets in `osts`; empty if no file has a layout.
     pub(super) ost_ends: &'a [usize],
     pub(super) osts: &'a [i32],
 }
 
 impl Picked<'_> {
-    /// Evaluates `of` for the stream of each run; returns values and numbers of rows.
+    /// Evaluates `of` once for each run of rows of one stream. Returns the values, each with the number of rows.
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let process = self.block.process;
         self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
     }
 }
 
-/// Reserves a whole batch at once, to avoid moving it as it grows.
+/// Reserves memory for a whole batch at once, so that the vector is never moved as it grows.
 fn room<T>(values: &mut Vec<T>) {
     if values.is_empty() {
         values.reserve(BATCH_ROWS);
@@ -45,11 +45,11 @@ fn room<T>(values: &mut Vec<T>) {
 
 pub(super) trait Fill: Send {
     fn add(&mut self, rows: &Picked<'_>);
-    /// Takes the column; it is empty then.
+    /// Returns the finished column, and starts an empty one.
     fn take(&mut self) -> Result<ArrayRef>;
 }
 
-/// Numbers computed per row, by position in the block.
+/// Column of numbers computed for each row: `of` gets the block and the row's index in it.
 pub(super) struct Numbers<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) kind: DataType,
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// Numbers computed once per block.
+/// Column of numbers computed once per block; all its rows have the same value.
 pub(super) struct OfBlock<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) of: F,
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Offsets; negative ones become null.
+/// Column of file offsets; negative ones become null.
 pub(super) struct Offsets(pub(super) PrimitiveBuilder<Int64Type>);
 
 impl Fill for Offsets {
@@ -151,7 +151,7 @@ impl Fill for Nodes {
     }
 }
 
-/// Texts of streams: file, operation etc.
+/// Column of texts that depend only on a row's call stream: file, operation etc.
 pub(super) struct Words<F> {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,
@@ -170,7 +170,7 @@ impl<F: Fn(&Stream) -> u32 + Send> Fill for Words<F> {
     }
 }
 
-/// Names of data sets; null for most streams.
+/// Column of data set paths; null for rows that access no data set (most rows).
 pub(super) struct DataSets {
     pub(super) keys: PrimitiveBuilder<Int32Type>,
     pub(super) texts: Texts,

@@ -1,5 +1,5 @@
-//! `export --to parquet`: a directory with one data set of any number of jobs, with Hive partitions by job
-//! (`segments/job=<key>/part-0000.parquet`). A job is written to a temporary directory in it and then moved into place, so that a failure
+//! `export --to parquet`: a directory that contains one Parquet data set for any number of jobs, with a Hive partition per job
+//! (`segments/job=<key>/part-0000.parquet`). A job is written to a temporary directory inside, and then moved into place, so that a failure
 //! leaves the data set unchanged. `segments` and `tables` write the files.
 
 pub(crate) mod batches;
@@ -18,10 +18,10 @@ use crate::written::{is_partition, workshop};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// Tables, each a directory.
+/// Names of the tables; each is a directory.
 const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
 
-/// Writes the job; returns what could not be read.
+/// Writes the tables of the job; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     if place.as_os_str() == "-" {
@@ -54,7 +54,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Moves `table` of `from` to `to`; a replaced directory is moved into `from`, to be removed with it.
+/// Moves the directory `table` from `from` to `to`. A directory that it replaces is moved into `from`, and will be removed with it.
 fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     let old = from.join(format!("{table}.old"));
     let replaced = std::fs::symlink_metadata(to).is_ok();

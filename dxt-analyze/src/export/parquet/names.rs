@@ -8,14 +8,14 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Number of texts up to which a dictionary always contains all of them.
+/// Dictionaries of up to this many texts are always written whole.
 const FEW: usize = 1024;
 
-/// Texts of one column, by number; `?` for unknown numbers. Equal texts share one dictionary entry, as readers expect.
+/// Texts of one column, by number; `?` stands for unknown numbers. Equal texts share one dictionary entry, as readers expect.
 #[derive(Clone)]
 pub(super) struct Texts {
     different: Arc<StringArray>,
-    /// Dictionary entry of each number; the last is that of `?`.
+    /// Index of each number's text in `different`; the last index is that of `?`.
     places: Arc<[i32]>,
 }
 
@@ -38,13 +38,13 @@ impl Texts {
         Self { different: Arc::new(StringArray::from(different)), places }
     }
 
-    /// Returns the key for [`Self::of`] of a number.
+    /// Returns the dictionary key of a text's number, for use with [`Self::of`].
     pub(super) fn key(&self, number: u32) -> i32 {
         self.places.get(number as usize).or(self.places.last()).copied().unwrap_or_default()
     }
 
-    /// Returns the dictionary array of `keys`. If there are more texts than rows, it contains only the used ones, so that readers do not
-    /// get a million names with each batch.
+    /// Returns the dictionary array of `keys`. If there are more texts than rows, the dictionary contains only the texts used, so that
+    /// readers do not get a million names with each batch.
     pub(super) fn of(&self, keys: Int32Array) -> Result<ArrayRef> {
         if self.different.len() <= keys.len().max(FEW) {
             return dictionary(keys, &self.different);

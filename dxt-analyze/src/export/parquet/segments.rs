@@ -1,5 +1,5 @@
-//! Table of segments. The number of segments alone determines how it is divided into parts. Each part is written by one thread, a few
-//! parts at a time, with one row group of each in memory.
+//! Parquet table of segments, divided into several files (parts). The division depends only on the number of segments. Each part is written
+//! by one thread. A few parts are written at a time, with one row group of each in memory.
 
 use super::batches::{Batches, schema};
 use crate::columnar;
@@ -13,11 +13,11 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum parts written at a time: each holds a row group.
+/// Maximum files of the table written at the same time: each keeps one row group in memory.
 const WRITERS: usize = 8;
-/// Minimum and maximum segments per part; in between, there are some 64 parts.
+/// Minimum and maximum segments per file of the table; in between, there are some 64 files.
 const PART_SEGMENTS: (u64, u64) = (columnar::ROW_GROUP as u64, 1 << 24);
-/// Writes `part-0000.parquet` and so on into `folder`.
+/// Writes the files `part-0000.parquet` and so on into `folder`. Returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     let run = job.run;
     let blocks = calls::blocks(run);
@@ -45,7 +45,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     Ok(all.sorted())
 }
 
-/// Groups adjacent blocks into files; returns at least one group, so that the table exists.
+/// Groups adjacent blocks of segments; each group becomes one file. Returns at least one group, so that the table exists.
 fn parts<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let most = (run.segments() / 64).clamp(PART_SEGMENTS.0, PART_SEGMENTS.1);
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);

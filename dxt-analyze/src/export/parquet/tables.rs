@@ -1,5 +1,5 @@
-//! Tables besides the segments: files, ranks (one row per process) and findings. Their sums are exact, including operations without
-//! segments, and count each byte once, at the layer that the program called.
+//! Parquet tables besides the segments: files, ranks (one row per process) and findings. Their sums are exact: they include operations
+//! without segments, and count each byte once, at the layer that the program called.
 
 use crate::columnar::{Column, batch, finding_columns, moments, numbers, sum_columns, table, texts};
 use crate::export::Job;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Writes the three tables into their directories in `folder`.
+/// Writes the tables of files, ranks and findings into their directories in `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
@@ -25,11 +25,11 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     table(&path("findings"), &findings(job.run, job.stripes)?)
 }
 
-/// Returns a row for each file that was used.
+/// Returns the table of files, with a row for each file that was used.
 pub(crate) fn files(run: &Run, layouts: &[Option<FileLayout>], totals: &[StreamTotal]) -> Result<RecordBatch> {
     let layout_of = |file: usize| layouts.get(file)?.as_ref();
     let sums = sums::by_file(run, totals);
-    // Files without any selected operation have no row.
+    // Files without any operation that the user's filters select have no row.
     let used: Vec<usize> = sums.iter().enumerate().filter(|(_, sums)| sums.all > 0).map(|(number, _)| number).collect();
     let files = || used.iter().filter_map(|&number| run.files.get(number));
     let layouts = || used.iter().map(|&number| layout_of(number));
@@ -62,7 +62,7 @@ pub(crate) fn files(run: &Run, layouts: &[Option<FileLayout>], totals: &[StreamT
     batch(columns)
 }
 
-/// Returns a row for each process.
+/// Returns the table of ranks, with a row for each process.
 pub(crate) fn ranks(run: &Run, totals: &[StreamTotal]) -> Result<RecordBatch> {
     let sums = sums::by_process(run, totals);
     let processes = || run.processes.iter();
@@ -85,7 +85,7 @@ pub(crate) fn ranks(run: &Run, totals: &[StreamTotal]) -> Result<RecordBatch> {
     batch(columns)
 }
 
-/// Returns a row for each finding; `stripes` is a file of stripe layouts.
+/// Returns the table of findings. `stripes` is a file of stripe layouts given by the user.
 pub(crate) fn findings(run: &Run, stripes: Option<&Path>) -> Result<RecordBatch> {
     let findings = super::findings(run, stripes)?;
     batch(finding_columns(&findings.iter().collect::<Vec<_>>()))

@@ -13,17 +13,17 @@ use std::io::Write;
 pub(crate) struct Events<'a> {
     run: &'a Run,
     out: &'a mut dyn Write,
-    /// File paths as JSON strings.
+    /// File paths, encoded as JSON strings.
     files: Vec<String>,
-    /// Ranks seen so far: further processes of a rank get their pid in the name.
+    /// Ranks written so far. If a rank has more than one process, the later ones get their pid in the name.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. Never that of a process: viewers show a thread with its process's number first.
+    /// Number of the next track. Never equal to a process's number: viewers show a thread with that number first.
     next: usize,
     empty: bool,
 }
 
 impl<'a> Events<'a> {
-    /// Writes the head and the names of nodes.
+    /// Writes the start of the JSON object and the names of the nodes.
     pub(crate) fn new(run: &'a Run, out: &'a mut dyn Write) -> Result<Self> {
         let files = run.files.iter().map(|file| serde_json::to_string(&file.name)).collect::<Result<_, _>>()?;
         let mut events = Self { run, out, files, ranks: BTreeSet::new(), next: run.nodes.len() + 2, empty: true };
@@ -48,7 +48,7 @@ impl<'a> Events<'a> {
         serde_json::to_writer(&mut self.out, &event).context("failed to write slices")
     }
 
-    /// Writes the slices of a process, thread by thread.
+    /// Writes the slices of one process, thread by thread.
     pub(crate) fn process(&mut self, number: ProcessId, slices: Slices) -> Result<()> {
         let Some(process) = self.run.process(number) else { return Ok(()) };
         let mut name = self.run.process_name(number);
@@ -122,7 +122,7 @@ impl<'a> Events<'a> {
         .context("failed to write slices")
     }
 
-    /// Writes the end: the job, and how many of its calls are shown.
+    /// Writes the end of the JSON object: a description of the job, and how many of its calls are shown.
     pub(crate) fn finish(self, level: &Level, counts: &Counts) -> Result<()> {
         let other = json!({
             "job": self.run.info.key,

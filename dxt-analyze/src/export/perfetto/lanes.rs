@@ -1,5 +1,5 @@
-//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. Calls of one
-//! thread are, except for concurrent (nonblocking) ones, which get further tracks.
+//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. The calls of one
+//! thread are, except for concurrent (nonblocking) ones, which get additional tracks.
 
 use super::Slice;
 
@@ -21,7 +21,7 @@ pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes.into_iter().map(|lane| lane.slices).collect()
 }
 
-/// Track: its slices, and the ends of the open ones, innermost last.
+/// Track under construction: its slices, and the end times of the slices still open, innermost last.
 #[derive(Default)]
 struct Lane {
     slices: Vec<Slice>,

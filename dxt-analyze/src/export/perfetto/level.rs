@@ -1,13 +1,14 @@
-//! Selection of the calls that get a slice of their own, by duration, and the number of slices for the others of each process. Durations
-//! are counted in bins of 1/32 of their size: this takes one pass and little memory, and does not depend on the order of threads.
+//! Selection, by duration, of the calls that get a slice of their own, and the number of slices for the other calls of each process.
+//! Durations are counted in bins whose width is 1/32 of the duration: this takes one pass and little memory, and does not depend on the
+//! order of threads.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 
-/// Bins per power of two, as a power of two.
+/// Number of duration bins per power of two, itself given as a power of two.
 const FINE: u32 = 5;
 const BINS: usize = (65 - FINE as usize) << FINE;
-/// Time windows in which calls are counted, to suggest values of `--time`.
+/// Number of time windows in which calls are counted, to suggest values of `--time`.
 const SPANS: u64 = 1 << 12;
 
 fn bin(duration: u64) -> usize {
@@ -28,7 +29,7 @@ pub(crate) struct Tally {
 #[derive(Default)]
 pub(crate) struct Counted {
     durations: Vec<u64>,
-    /// Counts per process and bin, without empty bins.
+    /// Number of calls by process and duration bin; empty bins are omitted.
     processes: std::collections::BTreeMap<ProcessId, std::collections::BTreeMap<u16, u64>>,
     spans: Vec<u64>,
 }
@@ -77,12 +78,12 @@ impl Analysis for Tally {
     }
 }
 
-/// Selection of calls.
+/// Selection of the calls that get a slice of their own.
 pub(crate) struct Level {
     pub(crate) calls: u64,
-    /// Lowest bin whose calls get slices of their own.
+    /// Lowest duration bin whose calls get slices of their own.
     least: usize,
-    /// Slices per process for its other calls.
+    /// Number of slices, per process, for its remaining calls.
     room: Vec<u64>,
     spans: Vec<u64>,
     from: u64,
@@ -90,7 +91,8 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Selects at most `most` slices: all calls if they are that few, else the longest calls for half of them.
+    /// Selects the calls for at most `most` slices. If there are no more calls than that, selects all; else the longest calls, for half of
+    /// the slices.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();
@@ -126,12 +128,12 @@ impl Level {
         self.least == 0 || bin(duration) >= self.least
     }
 
-    /// Returns the number of slices for the other calls of a process.
+    /// Returns the number of slices into which a process's remaining calls are merged.
     pub(crate) fn room(&self, process: ProcessId) -> u64 {
         self.room.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Returns consecutive time windows (from, until), in ns, with at most `most` calls each, unless the shortest possible window has more.
+    /// Returns consecutive time windows (start, end), in ns, with at most `most` calls each. The shortest possible window may have more.
     pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
         let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
         let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);
@@ -147,7 +149,7 @@ impl Level {
     }
 }
 
-/// Splits `room` in proportion to `wanted`, with at least 1 for each nonzero entry if there is enough.
+/// Splits `room` into parts in proportion to `wanted`. Each nonzero entry gets at least 1 if `room` suffices.
 fn share(wanted: &[u64], room: u64) -> Vec<u64> {
     let all: u64 = wanted.iter().sum();
     let some = wanted.iter().filter(|wanted| **wanted > 0).count() as u64;

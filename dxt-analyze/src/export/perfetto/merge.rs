@@ -1,17 +1,18 @@
-//! Merging of calls: those of one thread, file and operation that begin in the same time window. Windows begin at 2^10 ns and are doubled
-//! whenever there are too many slices. If a single window still has too many, files are merged, then operations.
+//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Windows
+//! begin at 2^10 ns and are doubled whenever there are too many slices. If a single window still has too many, calls of all files are
+//! merged, then calls of all operations.
 
 use super::{Alike, Slice};
 use crate::model::{Process, Within};
 use rustc_hash::FxHashMap;
 
-/// Shortest time window, as a power of two in ns.
+/// Length of the shortest time window, as a power of two in ns.
 const FIRST_SHIFT: u32 = 10;
 
-/// Key of a merged slice: thread; stream, operation or caller (by `Alike`); time window.
+/// Key of a merged slice: thread; number of what its calls have in common (stream, operation or caller, see `Alike`); time window.
 type Key = (u32, u32, u64);
 
-/// Merged slices of a process under construction.
+/// Merged slices of one process, under construction.
 pub(crate) struct Merger<'a> {
     process: &'a Process,
     room: usize,
@@ -22,7 +23,7 @@ pub(crate) struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    /// Creates a merger with at most `room` slices.
+    /// Creates a merger that makes at most `room` slices.
     pub(crate) fn new(process: &'a Process, room: u64) -> Self {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let slices = FxHashMap::default();
@@ -60,7 +61,8 @@ impl<'a> Merger<'a> {
         (slice.thread, number, span)
     }
 
-    /// Merges more coarsely. If neither the window nor the kind of calls can be widened, leaves out the shortest slice.
+    /// Merges the slices further: doubles the time window, or merges more files or operations. If neither is possible, drops the shortest
+    /// slice.
     fn coarsen(&mut self) {
         match (self.shift < u64::BITS, self.alike) {
             (true, _) => self.shift += 1,
@@ -73,14 +75,14 @@ impl<'a> Merger<'a> {
                 return;
             }
         }
-        // The result does not depend on the order of the table: sums and minima of streams are commutative.
+        // The result does not depend on the iteration order of the hash table: sums and minima are commutative.
         for mut slice in std::mem::take(&mut self.slices).into_values() {
             slice.what.of = slice.what.of.max(self.alike);
             self.put(slice);
         }
     }
 
-    /// Returns the slices in order, and the number of calls left out.
+    /// Returns the slices in order, and the number of calls that were dropped.
     pub(crate) fn finish(self) -> (Vec<Slice>, u64) {
         let mut slices: Vec<Slice> = self.slices.into_values().collect();
         slices.sort_unstable_by_key(|slice| (slice.thread, slice.start, slice.end, slice.what));

@@ -1,6 +1,6 @@
-//! `export --to perfetto`: Chrome trace events, for ui.perfetto.dev and chrome://tracing. Its processes are nodes, its threads ranks, its
-//! slices calls. If there are more calls than slices are wanted, the longest are kept (`level` selects them) and the others merged
-//! (`merge`). `lanes` makes the slices of a track disjoint or nested, `events` writes them.
+//! `export --to perfetto`: Chrome trace events, for ui.perfetto.dev and chrome://tracing. Nodes are shown as processes, ranks as threads,
+//! calls as slices. If there are more calls than slices are wanted, the longest calls keep slices of their own (`level` selects them) and
+//! the others are merged (`merge`). `lanes` makes the slices of a track disjoint or nested, `events` writes them.
 
 mod events;
 mod lanes;
@@ -19,40 +19,41 @@ use merge::Merger;
 use rayon::prelude::*;
 use std::io::Write;
 
-/// Processes whose slices are made at a time, per thread.
+/// Number of processes, per thread, whose slices are made at the same time.
 const AT_A_TIME: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
-    /// Index into the process's streams; of the first one if files or operations are merged.
+    /// Index of the call stream (operation and file) in the process. If files or operations are merged, index of the first of their
+    /// streams.
     stream: StreamIx,
-    /// Properties of that stream that all calls of the slice share.
+    /// Properties that all calls of the slice have in common with that stream.
     of: Alike,
 }
 
-/// Properties that the calls of a slice share.
+/// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Alike {
-    /// File and operation.
+    /// Same file and operation.
     Stream,
     Operation,
-    /// Caller: the program, HDF5 or MPI-IO.
+    /// Same caller: the program, HDF5 or MPI-IO.
     Within,
 }
 
-/// Slice of one or several calls.
+/// Slice (bar in the viewer) that stands for one or several calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     thread: u32,
     what: What,
-    /// First start and last end, in ns since the job's start.
+    /// Start of the first call, and (next field) end of the last one, in ns since the job's start.
     start: u64,
     end: u64,
     count: u64,
     bytes: u64,
-    /// Time in all calls, in ns.
+    /// Total time in the slice's calls, in ns.
     time: u64,
-    /// Offset of a single call, or -1.
+    /// File offset, if the slice is a single call with an offset; else -1.
     offset: i64,
 }
 
@@ -60,7 +61,7 @@ struct Slice {
 struct Slices {
     single: Vec<Slice>,
     merged: Vec<Slice>,
-    /// Calls without a slice.
+    /// Number of calls that are in no slice.
     left_out: u64,
 }
 
@@ -72,7 +73,7 @@ struct Counts {
     left_out: u64,
 }
 
-/// Writes the slices; returns what could not be read.
+/// Writes the trace events to `out`; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
     let (run, most) = (job.run, job.args.most);
     let bar = Bar::new(run.segments(), "counting");
@@ -106,13 +107,13 @@ fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Reads a process: its long calls one by one, the others merged.
+/// Reads the calls of one process: long calls become slices of their own, the others are merged.
 fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar: &Bar) -> Slices {
     let Some(process) = run.process(number) else { return Slices::default() };
     let mut merger = Merger::new(process, level.room(number));
     let mut single = Vec::new();
     for block in 0..process.blocks.len() as u32 {
-        // Data that cannot be read was counted in the first pass.
+        // Unreadable data was already counted in the first pass.
         let mut known = Lost::default();
         if let Some(block) = reader.block(run, number, block, &mut known) {
             for row in block.rows().filter(|row| process.stream(row.stream).is_some()) {

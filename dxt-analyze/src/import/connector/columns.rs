@@ -1,5 +1,5 @@
-//! Columns of the connector, and their positions in a file. LDMS's stores write them after a `#`, possibly among other columns, and name
-//! those of the segment `seg:off` etc. Spreadsheets put a byte order mark before everything.
+//! Columns of the connector, and their positions in a file. LDMS writes the column names after a `#`, possibly among other columns, and
+//! names those of the segment `seg:off` etc. Spreadsheets put a byte order mark at the start of the file.
 
 use super::fields::Fields;
 
@@ -33,10 +33,10 @@ pub(super) const COLUMNS: [&str; 26] = [
     "start",
 ];
 
-/// Number of columns of the message; the others belong to its segment.
+/// Number of columns that belong to the message itself; the others belong to its segment.
 const OF_MESSAGE: usize = 14;
 
-/// Names of columns in the order of the connector's messages, used by `--to csv` until 0.2.0.
+/// Names of columns in the order of the connector's messages. `--to csv` used this order until 0.2.0.
 const OLDER: [&str; 25] = [
     "uid",
     "exe",
@@ -71,7 +71,7 @@ pub(crate) fn header() -> String {
     format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
 }
 
-/// Placeholder of the connector for missing values.
+/// Text that the connector writes for missing values.
 pub(crate) const NOTHING: &str = "N/A";
 
 /// Columns without which a row does not describe a call.
@@ -83,12 +83,13 @@ const ENOUGH: usize = 8;
 /// Byte order mark that spreadsheets write at the start of a file.
 pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Position of each column in a row.
+/// Position of each of [`COLUMNS`] in the rows of a file; `None` if missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places([Option<usize>; COLUMNS.len()]);
 
 impl Places {
-    /// Takes the positions from a header line, or the connector's order if `first` is a row already.
+    /// Returns the positions given by a header line, or those of the connector's order if `first` is already a row. `None` if it is
+    /// neither.
     pub(super) fn of(first: &Fields) -> Option<Self> {
         let mut places = [None; COLUMNS.len()];
         for (at, name) in first.iter().enumerate() {
@@ -108,12 +109,12 @@ impl Places {
         orders.into_iter().find(|(of, width)| first.len() == *width && is_row(of)).map(|(of, _)| of)
     }
 
-    /// Returns the positions in the order of [`OLDER`].
+    /// Returns the column positions of files whose columns are in the order of [`OLDER`].
     fn older() -> Self {
         Self(COLUMNS.map(|name| OLDER.iter().position(|older| *older == name)))
     }
 
-    /// Returns the positions in the order of [`COLUMNS`].
+    /// Returns the column positions of files whose columns are in the order of [`COLUMNS`].
     pub(super) fn usual() -> Self {
         Self(std::array::from_fn(Some))
     }
@@ -123,7 +124,7 @@ impl Places {
         NEEDED.into_iter().filter(|name| self.place(name).is_none()).collect()
     }
 
-    /// Returns the minimum number of fields of a row.
+    /// Returns the minimum number of fields that a row must have.
     pub(super) fn width(&self) -> usize {
         self.0.iter().flatten().max().map_or(0, |last| last + 1)
     }

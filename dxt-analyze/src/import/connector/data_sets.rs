@@ -1,11 +1,12 @@
-//! HDF5 data sets. The name of an H5D record is `FILE:/PATH`, with the data set's path in the file. Each row has running counts of reads
-//! and writes by kind of selection; the count that grew since the previous row is the selection of the call.
+//! HDF5 data sets in the connector's rows. The name of an H5D record is `FILE:/PATH`, with the data set's path in the file. Each row has
+//! running counts of reads and writes by type of selection (points, regular or irregular hyperslab). The count that grew since the previous
+//! row is the selection of the call.
 
 use super::names::Named;
 use super::row::Row;
 use trace_format::meta::{DataSetAccess, Selection};
 
-/// Returns file and data set of a row; `None` if the row is of no data set, or does not name it.
+/// Returns the paths of the file and the data set of a row; `None` if the row concerns no data set, or does not name it.
 pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8], &'a [u8])> {
     if !row.code.is_of_data_sets() || matches!(named, Named::Unknown(_)) {
         return None;
@@ -18,13 +19,13 @@ pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8]
     Some((name.get(..at)?, name.get(at + 1..)?))
 }
 
-/// Counts by kind of selection in the latest row of a data set: points, irregular and regular hyperslabs.
+/// Selection counts in the latest row of a data set: points, irregular hyperslabs, regular hyperslabs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Selections([u64; 3]);
 
 impl Selections {
-    /// Counts the selection of a call of `stream`. It is `Other` if no count grew (the call selected everything or nothing), or if rows
-    /// before it are missing.
+    /// Adds the selection of the call in `row` to `accesses`. The selection is `Other` if no count grew (the call selected everything or
+    /// nothing), or if earlier rows are missing.
     pub(super) fn add(&mut self, row: &Row<'_>, stream: u32, accesses: &mut Vec<DataSetAccess>) {
         if !accesses.iter().any(|access| access.stream == stream) {
             accesses.push(DataSetAccess { stream, ..DataSetAccess::default() });

@@ -1,4 +1,4 @@
-//! Parser of a CSV line, or of a JSON object, into the same form.
+//! Parser of a CSV line or of a JSON object; both result in [`Fields`].
 
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 /// Maximum segments of an object; the connector sends one.
 const MOST_SEGMENTS: usize = 16;
 
-/// Values of a row; the buffers are reused.
+/// Values of one row; the buffers are reused from row to row.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     text: Vec<u8>,
-    /// End of each value in `text`.
+    /// End of each value in `text`, in bytes.
     ends: Vec<usize>,
 }
 
-/// Object of the connector, with unparsed values.
+/// JSON object of the connector, with unparsed values.
 type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 impl Fields {
@@ -40,7 +40,7 @@ impl Fields {
         self.ends.push(self.text.len());
     }
 
-    /// Splits a CSV line; `None` if a quoted value does not end in the line.
+    /// Splits a CSV line into its values; `None` if a quoted value does not end in the line.
     pub(super) fn split(&mut self, line: &[u8]) -> Option<()> {
         self.clear();
         let mut rest = line;
@@ -73,10 +73,10 @@ impl Fields {
         }
     }
 
-    /// Takes the values of segment `number` of a JSON object in the order of `columns`; false if there is no such segment.
+    /// Reads the values of segment `number` of a JSON object, in the order of `columns`. Returns false if there is no such segment.
     ///
     /// # Errors
-    /// If the line is no JSON of the connector's form.
+    /// Fails if the line is not JSON of the connector's format.
     pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
         let object: Object<'_> = serde_json::from_slice(line)?;
         let segments: Vec<Object<'_>> = match object.get("seg") {

@@ -1,4 +1,4 @@
-//! First pass: the jobs of the rows, their start times, and the files of their records.
+//! First pass over the rows: finds the jobs, their start times, and the file names of their records.
 
 use super::names::Names;
 use super::row::Row;
@@ -14,20 +14,20 @@ pub(super) const MOST_JOBS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Job {
-    /// Scheduler's number, as written.
+    /// Job number of the scheduler, as written in the rows.
     pub(super) id: String,
     pub(super) uid: Option<u32>,
-    /// Path of its program; empty if no row has it.
+    /// Path of the job's executable; empty if no row has it.
     pub(super) exe: Vec<u8>,
-    /// Start, in ns since 1970: the minimum of the start that the first row implies and of all calls' starts.
+    /// Start of the job, in ns since 1970: the minimum of the start that the first row implies and of the start times of all calls.
     pub(super) start_unix_ns: i64,
-    /// Highest rank, or -1.
+    /// Highest rank; -1 if there are no ranks.
     pub(super) last_rank: i32,
     /// Number of calls (rows).
     pub(super) calls: u64,
     /// Number of calls whose times were rounded by a spreadsheet.
     pub(super) rounded: u64,
-    /// True if there are POSIX calls; true if there are MPI-IO calls.
+    /// True if there are POSIX calls, and true if there are MPI-IO calls.
     pub(super) layers: (bool, bool),
     pub(super) has_no_rank: bool,
 }
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// Result of the first pass.
+/// Result of the first pass over the rows.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Jobs in the order of their first rows.
@@ -61,7 +61,7 @@ pub(super) struct Survey {
     pub(super) names: Names,
     /// First damaged row, and number of damaged rows.
     pub(super) damaged: Option<(Damaged, u64)>,
-    /// Calls of jobs beyond [`MOST_JOBS`].
+    /// Number of calls omitted because their jobs are beyond [`MOST_JOBS`].
     pub(super) left_out: u64,
     pub(super) form: &'static str,
 }
@@ -70,7 +70,7 @@ impl Survey {
     /// Reads the first `length` bytes of the file at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not of the connector.
+    /// Fails if the file cannot be read, or was not written in the connector's format.
     pub(super) fn of(path: &Path, length: u64) -> Result<Self> {
         let mut rows = Rows::open(path, length)?;
         let mut out = Self {

@@ -1,4 +1,4 @@
-//! Lines of a file, in bounded memory; lines taken can be given back.
+//! Reader of a file's lines in bounded memory; lines can be put back to be read again.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -8,9 +8,9 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Line number, from 1.
+    /// Line number in the file, from 1.
     pub(super) number: u64,
-    /// Byte offset of its start in the file.
+    /// Byte offset of the start of the line in the file.
     pub(super) offset: u64,
     /// Text without the line end.
     pub(super) text: Vec<u8>,
@@ -34,7 +34,7 @@ impl<R: BufRead> Lines<R> {
     /// Returns the next line; `None` at the end.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub(super) fn take(&mut self) -> std::io::Result<Option<Line>> {
         if let Some(line) = self.back.pop_front() {
             return Ok(Some(line));
@@ -64,7 +64,7 @@ impl<R: BufRead> Lines<R> {
         Ok((self.offset > line.offset).then_some(line))
     }
 
-    /// Gives back the lines taken last, in their order.
+    /// Puts back `lines`, the ones taken last, in their original order.
     pub(super) fn give_back(&mut self, lines: Vec<Line>) {
         lines.into_iter().rev().for_each(|line| self.back.push_front(line));
     }

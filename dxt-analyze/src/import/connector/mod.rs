@@ -1,6 +1,6 @@
-//! Import of rows of the LDMS-Darshan connector (CSV or JSON lines, one call per row): as LDMS stores them, or as `live --to csv` and
-//! `--to connector` write them. Every command reads such a file as a trace, since each job first becomes a trace in an unnamed temporary
-//! file. `docs/interop.md` documents the mapping.
+//! Import of rows of the LDMS-Darshan connector (CSV or JSON lines, one call per row): as LDMS stores them, or as `live --to csv` and `--to
+//! connector` write them. Every command accepts such a file in place of a trace: each job is first converted to a trace in an unnamed
+//! temporary file. `docs/interop.md` documents the mapping.
 //!
 //! [`convert`] reads the file twice: first for the jobs and their files' names, then for the calls. Memory is bounded regardless of the
 //! file's content (`budget`).
@@ -40,7 +40,7 @@ use trace_format::write::{Encoder, preamble};
 /// Bytes at the start of a file that suffice to recognize its format.
 pub const HEAD_BYTES: usize = rows::HEAD_BYTES;
 
-/// True if the file at `path` that begins with `head` (up to [`HEAD_BYTES`]) has rows of the connector, or is named `*.csv`.
+/// True if the file at `path` has rows of the connector, judging by its first bytes `head` (up to [`HEAD_BYTES`]), or is named `*.csv`.
 #[must_use]
 pub fn is_rows(path: &Path, head: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) || rows::is_known(head)
@@ -54,21 +54,21 @@ pub fn is_file(path: &Path) -> bool {
     read.is_ok() && is_rows(path, &head)
 }
 
-/// Job converted to a trace.
+/// One job of the file, converted to a trace.
 #[derive(Debug)]
 pub struct Made {
-    /// Trace, in an unnamed temporary file.
+    /// The trace, in an unnamed temporary file.
     pub file: File,
-    /// Key of the job.
+    /// Key that identifies the job in the trace.
     pub key: String,
-    /// Findings of the conversion.
+    /// Remarks and problems of the conversion.
     pub converted: Converted,
 }
 
 /// Converts each job in the file at `path` to a trace, in the order of their first rows.
 ///
 /// # Errors
-/// If the file cannot be read, has no valid row, or there is no room for the traces.
+/// Fails if the file cannot be read, if it has no valid row, or if there is no disk space for the traces.
 pub fn convert(path: &Path) -> Result<Vec<Made>> {
     let failed = || format!("failed to read {}", shown(path));
     let file = input::open_trace(path).with_context(failed)?;
@@ -91,20 +91,20 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
     gathering.finish(path)
 }
 
-/// Processes by rank and node.
+/// Processes under construction, by rank and node.
 type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
 
-/// State of the second pass.
+/// State of the second pass over the rows.
 struct Gathering<'a> {
     survey: &'a Survey,
     processes: Vec<Processes>,
-    /// Number of calls on files without a name, by job.
+    /// Number of calls on files without a name, by job index.
     unknown: Vec<u64>,
-    /// Calls of all processes that are not encoded yet.
+    /// Number of calls, over all processes, that are not encoded yet.
     held: usize,
     tables: Budget,
     frames: Budget,
-    /// Calls dropped for lack of memory.
+    /// Number of calls dropped for lack of memory.
     lost: u64,
     encoder: Encoder,
 }

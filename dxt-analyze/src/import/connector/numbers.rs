@@ -1,4 +1,4 @@
-//! Numbers as written in rows: integers, seconds with six decimals, and either of them after a spreadsheet changed the notation.
+//! Parsers of the numbers in rows: integers, seconds with six decimals, and either of them after a spreadsheet changed the notation.
 
 /// Parses an integer; spreadsheets and data frames write some as `42.0`.
 pub(super) fn whole(text: &[u8]) -> Option<i64> {
@@ -10,11 +10,11 @@ pub(super) fn whole(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// Point in time or duration.
+/// Point in time, or duration, as written in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
     pub(super) ns: i64,
-    /// True if written as `1.7E+09`, with few digits.
+    /// True if the number is written as `1.7E+09`, with few digits.
     pub(super) is_rounded: bool,
 }
 
@@ -39,12 +39,13 @@ pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
     Some(Seconds { ns: sign * ns, is_rounded: false })
 }
 
-/// Id of a file's record.
+/// Id of a file's Darshan record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RecordId {
-    /// Id as the connector wrote it.
+    /// Id exactly as the connector wrote it.
     Exact(u64),
-    /// Bits of the float that a spreadsheet rounded the id to, or of the largest `i64`, to which many ids may have been clamped.
+    /// Id known only approximately: the bits of the float that a spreadsheet rounded the id to, or of the largest `i64`, to which many ids
+    /// may have been clamped.
     Rounded(u64),
 }
 

@@ -1,4 +1,5 @@
-//! Process being gathered from rows: its files, streams and calls. Calls are encoded when there are many.
+//! Process under construction from the connector's rows: its files, streams and calls. Calls are encoded whenever many of them have
+//! accumulated.
 
 use super::data_sets::{self, Selections};
 use super::jobs::Job;
@@ -16,19 +17,19 @@ use trace_format::op::Layer;
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadSegments};
 
-/// Name of the cause of a process's end in a trace made of the connector's rows.
+/// Value for the cause of a process's end in a trace made from the connector's rows.
 const ENDED_BY: &str = "LDMS-Darshan connector";
-/// Estimated bytes of a file or process without its names, and of a stream.
+/// Estimated memory, in bytes, of a file or process without its names; and (next constant) of a call stream (operation on a file).
 const ENTRY_BYTES: u64 = 512;
 const STREAM_BYTES: u64 = 96;
-/// Precision of the connector's times, in ns: because of truncation, a call may seem to begin up to this much before its outer call.
+/// Precision of the connector's times, in ns. Because of truncation, a call may seem to begin up to this much before its enclosing call.
 const CUT_NS: u64 = 1000;
 
 pub(super) struct Gathered {
     process: Process,
     files: FxHashMap<Box<[u8]>, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
-    /// Numbers of data sets by file and path; `selections` has the counts of each.
+    /// Data set number by file number and data set path. The next field, `selections`, has the selection counts of each data set.
     data_sets: FxHashMap<(u32, Box<[u8]>), u32>,
     selections: Vec<Selections>,
     slots: Vec<Segment>,
@@ -36,7 +37,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Creates the process of a row of `job`; `None` if there is no room.
+    /// Creates the process that a row of `job` belongs to; `None` if the memory budget is spent.
     pub(super) fn new(job: &Job, row: &Row<'_>, room: &mut Budget) -> Option<Self> {
         let info = ProcessInfo {
             rank: row.rank,
@@ -61,7 +62,7 @@ impl Gathered {
         })
     }
 
-    /// Adds a call; returns false if there is no room for its file or stream.
+    /// Adds a call on `file`; returns false if the memory budget does not suffice.
     pub(super) fn add(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> bool {
         let Some(stream) = self.stream_of(row, file, room) else { return false };
         let since = |unix_ns: i64| unix_ns.saturating_sub(self.process.info.epoch_unix_ns).max(0).unsigned_abs();
@@ -150,10 +151,10 @@ impl Gathered {
         self.slots = slots;
     }
 
-    /// Encodes the pending calls in the order of their return; returns the number of bytes.
+    /// Encodes the pending calls in the order of their return. Returns the size of the encoded data, in bytes.
     ///
     /// # Errors
-    /// If the encoder has no memory.
+    /// Fails if the encoder runs out of memory.
     pub(super) fn pack(&mut self, encoder: &mut Encoder, room: &mut Budget) -> Result<u64> {
         self.nest(room);
         let mut slots = std::mem::take(&mut self.slots);
@@ -175,10 +176,10 @@ impl Gathered {
         Ok(bytes)
     }
 
-    /// Encodes the process as region `number`.
+    /// Encodes the process as region `number` of the trace file; each region holds one process.
     ///
     /// # Errors
-    /// If the encoder has no memory.
+    /// Fails if the encoder runs out of memory.
     pub(super) fn region(mut self, number: u32, encoder: &mut Encoder) -> Result<Region> {
         let scale = TickScale::IDENTITY;
         let pieces = self.frames.iter().map(|frame| Piece::Frame(frame, scale.mult)).collect();
@@ -186,7 +187,7 @@ impl Gathered {
         Ok(encoder.region(number, &mut self.process, &segments, &scale)?)
     }
 
-    /// Returns the sort key of the process: rank, then node.
+    /// Returns the key by which processes are sorted: rank, then node.
     pub(super) fn place(&self) -> (i32, &str) {
         (self.process.info.rank, &self.process.info.node)
     }

@@ -1,4 +1,4 @@
-//! Job block of an imported trace, and remarks on what differs from a recorded trace.
+//! Job description of a trace made from the connector's rows, and remarks on how such a trace differs from a recorded one.
 
 use super::jobs::{Job, MOST_JOBS, Survey};
 use super::row::table;
@@ -34,7 +34,7 @@ pub(super) fn block(job: &Job, form: &str) -> meta::Job {
     }
 }
 
-/// Describes, in sentences, what differs from a recorded trace; `unknown` calls are on files without a name.
+/// Returns sentences on how the imported trace differs from a recorded one. `unknown` is the number of calls on files without a name.
 pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<String> {
     let mut out = vec![format!(
         "LDMS-Darshan connector, {form}: opens, reads, writes and closes that succeeded, with times to the microsecond."
@@ -60,7 +60,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     out
 }
 
-/// Returns the problems of the file as a whole: damaged rows, too many jobs, too many names.
+/// Returns the problems of the whole file: damaged rows, too many jobs, too many names.
 pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
     let problem = |offset, what| Problem { file: shown(path), offset, what };
     let damaged = survey.damaged.iter().map(|(first, count)| {

@@ -1,11 +1,11 @@
-//! Row of the connector: one call.
+//! Row of the connector, which describes one call.
 
 use super::columns::Places;
 use super::fields::Fields;
 use super::numbers::{RecordId, Seconds, seconds, whole};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Modules of the connector, with their layers.
+/// Module names of the connector, with the corresponding layers.
 const MODULES: [(&str, Layer); 5] = [
     ("POSIX", Layer::Posix),
     ("MPIIO", Layer::Mpiio),
@@ -14,7 +14,7 @@ const MODULES: [(&str, Layer); 5] = [
     ("H5D", Layer::Hdf5),
 ];
 
-/// Operations of the connector: its name, class, name in a trace.
+/// Operations of the connector: its name, class, and name in a trace.
 const OPERATIONS: [(&str, OpClass, &str); 5] = [
     ("open", OpClass::Open, "open"),
     ("close", OpClass::Close, "close"),
@@ -26,7 +26,7 @@ const OPERATIONS: [(&str, OpClass, &str); 5] = [
 /// Plausible range of times, in ns since 1970: the years 2000 to 2100.
 const TIMES_NS: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
 
-/// Code of an operation in the trace's table.
+/// Index of an operation in the trace's table of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Code(pub(super) u16);
 
@@ -35,7 +35,7 @@ impl Code {
         Self(1 + (module * OPERATIONS.len() + operation) as u16)
     }
 
-    /// True if the operation is of module H5D.
+    /// True if the operation belongs to module H5D (HDF5 data sets).
     pub(super) fn is_of_data_sets(self) -> bool {
         let module = usize::from(self.0.saturating_sub(1)) / OPERATIONS.len();
         MODULES.get(module).is_some_and(|(word, _)| *word == "H5D")
@@ -65,30 +65,31 @@ pub(super) fn table() -> Vec<OpDef> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
-    /// Scheduler's number of the job, as written.
+    /// Job number of the scheduler, as written.
     pub(super) job: &'a [u8],
     pub(super) uid: Option<u32>,
-    /// Rank, or -1.
+    /// MPI rank; -1 if none.
     pub(super) rank: i32,
-    /// Node, or empty.
+    /// Name of the node; empty if unknown.
     pub(super) node: &'a [u8],
     pub(super) exe: Option<&'a [u8]>,
     pub(super) file: Option<&'a [u8]>,
     pub(super) record: Option<RecordId>,
-    /// Code of module and operation.
+    /// Code of the row's module and operation.
     pub(super) code: Code,
-    /// Byte offset, or -1.
+    /// Byte offset in the file; -1 if none.
     pub(super) offset: i64,
-    /// Running counts of the data set's reads and writes by selection: points, irregular, regular hyperslabs. `None` if unknown.
+    /// Running counts of the data set's reads and writes by type of selection: points, irregular hyperslabs, regular hyperslabs. `None` if
+    /// unknown.
     pub(super) selected: Option<[u64; 3]>,
     pub(super) length: u64,
-    /// Start, in ns since 1970.
+    /// Start of the call, in ns since 1970.
     pub(super) start_unix_ns: i64,
-    /// Return, in ns since 1970.
+    /// End of the call, in ns since 1970.
     pub(super) end_unix_ns: i64,
-    /// Start relative to the job's start, in ns.
+    /// Start of the call relative to the start of the job, in ns; `None` if unknown.
     pub(super) since_start_ns: Option<i64>,
-    /// True if a spreadsheet rounded its times.
+    /// True if a spreadsheet rounded the call's times.
     pub(super) is_rounded: bool,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Row<'a> {
     /// Parses the values of a row.
     ///
     /// # Errors
-    /// Description of what is wrong with them, for users.
+    /// Returns a description, for users, of the invalid value.
     pub(super) fn of(fields: &'a Fields, places: &Places) -> Result<Self, String> {
         if fields.len() < places.width() {
             return Err(format!("it has {} values and not {}", fields.len(), places.width()));

@@ -1,4 +1,4 @@
-//! Rows of a file, CSV or JSON lines, intact or damaged.
+//! Reader of a file's rows, CSV or JSON lines; damaged rows are reported as such.
 
 use super::columns::{COLUMNS, MARK, Places};
 use super::fields::Fields;
@@ -11,17 +11,17 @@ use anyhow::{Context, Result};
 use std::io::{BufReader, Read, Take};
 use std::path::Path;
 
-/// Maximum continuation lines of a row: paths with line feeds are rare.
+/// Maximum further lines that a row may span: paths with line feeds are rare.
 const MORE_LINES: usize = 8;
 
-/// Format of rows: CSV with these columns, or one JSON object per line, whose values are put into the usual columns.
+/// Format of the rows. CSV has these columns; JSON has one object per line, whose values are put into the usual columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     places: Places,
     is_json: bool,
 }
 
-/// Returns the format of a file that begins with `head`; `None` if it is not of the connector.
+/// Returns the format of a file that begins with `head`; `None` if it is not a file of the connector.
 fn form(head: &[u8]) -> Option<Form> {
     let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -37,7 +37,7 @@ fn form(head: &[u8]) -> Option<Form> {
 /// Bytes at the start of a file that suffice to recognize its format.
 pub(super) const HEAD_BYTES: usize = 4096;
 
-/// True if a file that begins with `head` is of the connector.
+/// True if a file that begins with `head` was written in the connector's format.
 pub(super) fn is_known(head: &[u8]) -> bool {
     form(head).is_some()
 }
@@ -46,7 +46,7 @@ pub(super) struct Rows {
     lines: Lines<BufReader<Take<Data>>>,
     places: Places,
     is_json: bool,
-    /// Segments already returned of the current JSON line.
+    /// Number of segments of the current JSON line that were already returned.
     given: usize,
     line: Line,
     fields: Fields,
@@ -55,9 +55,9 @@ pub(super) struct Rows {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damaged {
-    /// Number of its first line.
+    /// Number of the damaged row's first line.
     pub(super) line: u64,
-    /// Byte offset of that line.
+    /// Byte offset of the damaged row's first line in the file.
     pub(super) offset: u64,
     pub(super) why: String,
 }
@@ -66,7 +66,7 @@ impl Rows {
     /// Opens the file at `path`, limited to its first `length` bytes.
     ///
     /// # Errors
-    /// If the file cannot be read, is empty, or lacks columns.
+    /// Fails if the file cannot be read, is empty, or lacks columns.
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
         let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
@@ -100,7 +100,7 @@ impl Rows {
     /// Returns the next row. Header lines are skipped anywhere, since files may be concatenated.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row<'_>, Damaged>>> {
         let found = if self.is_json { self.next_json()? } else { self.next_csv()? };
         let damaged = |why| Damaged { line: self.line.number, offset: self.line.offset, why };
@@ -138,7 +138,7 @@ impl Rows {
         Ok(None)
     }
 
-    /// Appends further lines until all quotes are closed. If the result is no valid row, gives the lines back and returns false.
+    /// Appends further lines to a row until all quotes are closed. If the result is not a valid row, puts the lines back and returns false.
     fn join(&mut self) -> Result<bool> {
         let (mut text, mut more) = (self.line.text.clone(), Vec::new());
         let mut joined = false;
@@ -186,7 +186,7 @@ impl Rows {
     }
 }
 
-/// True if the value in column `len` is a column name.
+/// True if `value`, found in column `len`, is a column name instead of a number.
 fn is_name(value: &[u8]) -> bool {
     value.ends_with(b"len")
 }

@@ -1,5 +1,5 @@
-//! Operations that a log counts without segments: reads and writes for which DXT had no room, all calls of C streams, and metadata.
-//! Operations of libraries are in `libraries`.
+//! Operations that a log only counts, without a segment per call: reads and writes for which DXT had no room, all calls of C streams, and
+//! metadata. Operations of libraries are in `libraries`.
 
 use super::layouts::Layouts;
 use super::named::{Named, total};
@@ -15,32 +15,32 @@ use trace_format::meta::{Note, Order, WholeDef};
 use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
 
-/// Note on files whose counters of order (CONSEC, SEQ) are not used.
+/// Note on files whose access-order counters (CONSEC, SEQ) are ignored in favor of their segments.
 const CONTRADICTED: &str = "files whose counters of order (CONSEC, SEQ) contradict their segments, which are taken";
 
-/// Sums over those reads, or writes, of a file that have segments.
+/// Totals over those reads (or writes) of a file that have segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     count: u64,
     bytes: u64,
     time_ns: u64,
     sizes: [u64; SIZE_BINS],
-    /// Calls by [`FORMS`].
+    /// Number of calls of each form, in the order of [`FORMS`].
     forms: [u64; 4],
-    /// End offset of the last call, in bytes.
+    /// End offset of the previous call, in bytes.
     last_end: Option<u64>,
-    /// Calls without a predecessor: one per rank.
+    /// Number of calls without a known predecessor: one per rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,
 }
 
-/// Share of a file's reads or writes by which the counters of order may differ from the segments without contradicting them:
-/// both may order the calls of concurrent threads differently.
+/// Maximum relative difference between access-order counters and segments that does not count as a contradiction: both may order the calls
+/// of concurrent threads differently.
 const CONTRADICTS: f64 = 0.1;
 
 impl Used {
-    /// Adds a segment, in the order of the log; `offset` is `None` if not recorded.
+    /// Adds a segment; segments come in the order of the log. `offset` is `None` if it was not recorded.
     pub(crate) fn add(&mut self, form: OpMode, offset: Option<u64>, bytes: u64, time_ns: u64) {
         match (self.last_end, offset) {
             (Some(end), Some(offset)) => {
@@ -58,11 +58,11 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
-    /// Returns the order of accesses by their segments, if every access has one and the counters contradict them.
+    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict them.
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
-        // Only if the order is counted at all.
+        // A contradiction requires that the counters count the order at all.
         let all = counted.known > 0 && self.count >= counted.known;
         (all && !possible.contains(&counted.sequential)).then_some(Order {
             known: self.count,
@@ -83,7 +83,7 @@ impl Used {
     }
 }
 
-/// Sums by layer, record id and direction (true for writes).
+/// Totals over the calls that have segments, by layer, Darshan record id, and direction (true for writes).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllUsed(FxHashMap<(Layer, u64, bool), Used>);
 
@@ -92,7 +92,7 @@ impl AllUsed {
         self.0.entry((layer, id, writes)).or_default()
     }
 
-    /// Adds the sums in `other` for the records in `ids`.
+    /// Adds the totals in `other` for the Darshan records in `ids`; ignores other records.
     pub(crate) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
         for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
             self.of(layer, id, writes).merge(used);
@@ -104,7 +104,8 @@ impl AllUsed {
     }
 }
 
-/// Adds the counts of `named`, less those with segments, to `tables`; returns the file. `above` is what MPI-IO did to the file.
+/// Adds the calls counted in record `named` to `tables`, except those with segments (`used`). Returns the number of the record's file.
+/// `above` is what MPI-IO did to the file.
 pub(crate) fn add(
     named: Named<'_>,
     above: Above,
@@ -155,21 +156,21 @@ pub(crate) fn add(
     file
 }
 
-/// Names of calls that make data durable.
+/// Names of the operations that make data durable.
 const SYNCS: [&str; 2] = ["sync", "fdatasync"];
 
-/// Returns the number of calls that make data durable.
+/// Returns the number of calls in the record that make data durable.
 fn syncs(named: Named<'_>) -> u64 {
     let counters =
         kinds(named.module).iter().filter(|(name, ..)| SYNCS.contains(name)).flat_map(|(_, counters, _)| *counters);
     counters.map(|counter| named.count(counter)).sum::<Sum>().get()
 }
 
-/// Minimum syncs of a file for which the bound by the longest write can separate sync time from write time.
+/// Minimum syncs of a file from which [`at_least_in_syncs`] can separate sync time from write time.
 const ENOUGH_SYNCS: u64 = 4;
 
 /// Returns a lower bound of the time in syncs, in ns: write time - number of writes * longest write. Darshan adds sync time to write time.
-/// If no write is left without a segment, all the time is of syncs. With few `syncs`, the bound is too weak to be used.
+/// If all writes have segments of their own, the whole remaining time is sync time. With few `syncs`, the bound is too weak to be used.
 fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     match (writes.segments, writes.max_duration) {
         (0, _) => writes.duration,
@@ -179,7 +180,7 @@ fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     }
 }
 
-/// Subtracts what has segments from `all`.
+/// Returns the counters in `all` reduced by the calls that have segments of their own (`used`).
 fn rest(all: Counters, used: &Used) -> Counters {
     if used.count == 0 {
         return all;
@@ -197,8 +198,8 @@ fn rest(all: Counters, used: &Used) -> Counters {
     }
 }
 
-/// Splits bytes, time and sizes over the forms in proportion to their calls, since the log has them for all forms together.
-/// Sums over the forms are exact: each part begins where the previous one ends.
+/// Splits bytes, time and sizes over the forms of calls (collective, independent, ...) in proportion to their number of calls, as the log
+/// has only totals over all forms. The parts add up exactly: rounding is carried from each part to the next.
 pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters)> {
     let calls = total(counts);
     let only = counts.iter().filter(|count| **count > 0).count() == 1;
@@ -215,7 +216,7 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
             segments: count,
             bytes: part(all.bytes),
             duration: part(all.duration),
-            // With several forms, it is unknown which of them the longest call has.
+            // With several forms, it is unknown to which of them the longest call belongs.
             max_duration: if only { all.max_duration } else { 0 },
             sizes: all.sizes.map(part),
             ..all.clone()
@@ -225,9 +226,9 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
     out
 }
 
-/// Passes the counters of each kind of call that moves no bytes to `each`. Darshan has one time for all kinds: the first kind gets it.
-/// If the file was opened once, the open gets its own known time, and the next kind the rest. `sync_ns` is known to be of syncs, and is
-/// split over them by number of calls.
+/// Passes the counters of each operation that transfers no data to `each`. Darshan has one total time for all of them: the first operation
+/// gets it. If the file was opened once, the open gets its own known time, and the next operation the rest.
+/// `sync_ns` is known sync time; it is split over the syncs by number of calls.
 pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
@@ -260,7 +261,8 @@ pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code
     }
 }
 
-/// Returns the time of the only open and close of a file, if it was opened once, by one rank, and has seeks or stats as well.
+/// Returns the time of a file's only open and close, in ns. `None` unless the file was opened once, by one rank, and has seeks or stats as
+/// well.
 fn opening_ns(named: Named<'_>) -> Option<u64> {
     let once = named.module == Module::Posix && named.count("OPENS") == 1;
     let others = named.count("SEEKS").saturating_add(named.count("STATS"));
@@ -271,7 +273,7 @@ fn opening_ns(named: Named<'_>) -> Option<u64> {
     if once && others > 0 { Some(span("OPEN")?.saturating_add(span("CLOSE")?)) } else { None }
 }
 
-/// Calls of a module that move no bytes: name, counters, form.
+/// Operations of a module that transfer no data: name, counters that count the calls, form.
 type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
 
 fn kinds(module: Module) -> Kinds {
@@ -313,7 +315,7 @@ fn kinds(module: Module) -> Kinds {
     }
 }
 
-/// Returns the access profile of the file over all calls.
+/// Returns the access profile of the file over all its calls, with and without segments.
 fn profile(named: Named<'_>, accesses: u64, memory_known: bool) -> Profile {
     let posix = named.module == Module::Posix;
     let (memory_known, memory_unaligned) =

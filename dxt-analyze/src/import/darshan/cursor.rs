@@ -1,4 +1,4 @@
-//! Parallel readers of a log's modules, advanced rank by rank: each module's records are sorted by rank.
+//! Concurrent readers of a log's modules, advanced rank by rank: each module's records are sorted by rank.
 
 use super::Logs;
 use super::libraries::LIBRARIES;
@@ -21,31 +21,31 @@ const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 /// Number of concurrently open readers of the log.
 pub(crate) const MODULES: usize = COUNTED.len() + APIS.len() + 1;
 
-/// Readers of the modules, each at its own position.
+/// Readers of the log's modules, each at its own position.
 pub(crate) struct Cursors<'a> {
     counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
     dxt: Vec<(Api, DxtCursor<'a>)>,
     heat: Option<Peekable<Heatmaps<'a, File>>>,
     bounds: Bounds,
-    /// Segments and heat maps set aside; counter records have been checked before.
+    /// Implausible segments and heat maps; counter records were checked before.
     aside: Aside,
     info: Arc<Info>,
-    /// Budget for the records of one rank.
+    /// Memory budget for the records of one rank.
     of_rank: Budget,
-    /// Budget for the converted data of all ranks.
+    /// Memory budget for the converted data of all ranks.
     of_all: Budget,
 }
 
-/// Estimated bytes of a record's tables: some streams with their counters, a file, a profile.
+/// Estimated memory, in bytes, of the tables made from a counter record: some streams with their counters, a file, a profile.
 const TABLES_BYTES: u64 = 2048;
-/// Estimated bytes of the tables of a DXT record.
+/// Estimated memory, in bytes, of the tables made from a DXT record.
 const FILE_BYTES: u64 = 512;
 
 fn name_bytes(id: u64, info: &Info) -> u64 {
     info.names.get(id).map_or(0, |name| name.as_bytes().len() as u64)
 }
 
-/// Returns the estimated bytes of a record and of what it is converted to.
+/// Returns the estimated memory, in bytes, of a counter record and of the data that it is converted to.
 pub(crate) fn cost(record: &CounterRecord, info: &Info) -> u64 {
     TABLES_BYTES + name_bytes(record.id, info) + 8 * (record.ints.len() + record.floats.len()) as u64
 }
@@ -56,7 +56,7 @@ struct DxtCursor<'a> {
 }
 
 impl DxtCursor<'_> {
-    /// Skips records whose rank is not plausible.
+    /// Skips DXT records whose rank is implausible, and counts them in `aside`.
     fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
         while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
             aside.passes(module_of(api), Err(why));
@@ -66,7 +66,7 @@ impl DxtCursor<'_> {
 }
 
 impl<'a> Cursors<'a> {
-    /// Opens the readers; `length` is the length of the log, in bytes.
+    /// Opens the readers. `length` is the length of the log file, in bytes.
     pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds, length: u64) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
@@ -84,22 +84,22 @@ impl<'a> Cursors<'a> {
         Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 
-    /// Returns what was set aside, after everything was read.
+    /// Returns the counts of implausible records, after everything was read.
     pub(crate) fn aside(self) -> Aside {
         self.aside
     }
 
-    /// Begins a rank: each rank has the same budget.
+    /// Refills the memory budget for the next rank.
     pub(crate) fn begin_rank(&mut self) {
         self.of_rank.refill();
     }
 
-    /// Takes the bytes of a converted process from the budget; once it is exceeded, no more ranks are read.
+    /// Takes the memory of a converted process from the budget. Once the budget is exceeded, no more ranks are read.
     pub(crate) fn made(&mut self, bytes: u64) {
         self.of_all.take(bytes);
     }
 
-    /// True if there is no room for more ranks.
+    /// True if the memory budget has no room for more ranks.
     pub(crate) fn is_full(&self) -> bool {
         self.of_all.is_spent()
     }
@@ -108,7 +108,7 @@ impl<'a> Cursors<'a> {
         [&self.of_rank, &self.of_all]
     }
 
-    /// Returns the lowest rank among the next records; skips records that stand for all ranks.
+    /// Returns the lowest rank among the readers' next records. Skips records that stand for all ranks.
     pub(crate) fn next_rank(&mut self) -> Option<i64> {
         self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
         self.pass_over_heat();
@@ -122,7 +122,7 @@ impl<'a> Cursors<'a> {
         counted.chain(traced).chain(heat).min()
     }
 
-    /// Takes the next counter records if they are of `rank`.
+    /// Reads the next counter records of `rank`, if there are any.
     pub(crate) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
         let mut out = Vec::new();
         for (module, records) in &mut self.counters {
@@ -138,7 +138,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// Takes the next heat maps if they are of `rank`.
+    /// Reads the next heat maps of `rank`, if there are any.
     pub(crate) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
@@ -150,7 +150,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// Skips heat maps that are not plausible.
+    /// Skips implausible heat maps, and counts them.
     fn pass_over_heat(&mut self) {
         let Some(heat) = &mut self.heat else { return };
         while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
@@ -159,7 +159,7 @@ impl<'a> Cursors<'a> {
         }
     }
 
-    /// Passes the next DXT records, if they are of `rank`, to `each`: head, operation and plausible segments of each piece.
+    /// Reads the next DXT records of `rank`, and passes them to `each` chunk by chunk: record header, operation, plausible segments.
     pub(crate) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
@@ -184,7 +184,7 @@ impl<'a> Cursors<'a> {
     }
 }
 
-/// Returns the rank of a counter record; `None` if it stands for all ranks, or is not plausible.
+/// Returns the rank of a counter record; `None` if the record stands for all ranks or is implausible.
 fn rank_of(bounds: &Bounds, module: Module, record: &CounterRecord) -> Option<i64> {
     let rank = if bounds.nprocs == Some(1) { record.rank.max(0) } else { record.rank };
     (rank >= 0 && bounds.counters(module, record).is_ok()).then_some(rank)

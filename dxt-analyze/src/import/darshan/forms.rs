@@ -1,6 +1,6 @@
-//! Forms of MPI-IO calls that have segments: collective, independent, split, nonblocking. DXT does not record the form; the counters say
-//! how many of a rank's calls on a file had each form. If there were several, the rank's longest calls are taken as the collective ones,
-//! which wait for other ranks, then the split ones. The numbers are the log's, the assignment is a guess.
+//! Forms of MPI-IO calls: collective, independent, split or nonblocking. DXT's segments do not record the form, but counters tell how many
+//! of a rank's calls on a file had each form. If there were several forms, the rank's longest calls are assumed to be the collective ones,
+//! which wait for other ranks, then the split ones. The counts are the log's; the assignment to calls is a guess.
 
 use super::named::{Named, total};
 use super::ops::FORMS;
@@ -10,23 +10,24 @@ use darshan_log::{CounterRecord, DxtRecord, Module, Operation, Segment};
 use rustc_hash::FxHashMap;
 use trace_format::op::OpMode;
 
-/// Order in which forms are assigned, longest calls first, as indices into [`FORMS`].
+/// Order in which calls get their forms, beginning with the longest calls: indices into [`FORMS`].
 const LONGEST_FIRST: [usize; 4] = [1, 2, 0, 3];
 
-/// Forms of a rank's calls.
+/// Number of calls of each form made by one rank, and the segments that still need a form.
 #[derive(Default)]
 pub(crate) struct Forms {
-    /// Calls by [`FORMS`], for each file and direction (true for writes).
+    /// Number of calls of each form, in the order of [`FORMS`], by file and direction (true for writes).
     counts: FxHashMap<(u64, bool), [u64; 4]>,
-    /// Calls on a file according to the rank's own records.
+    /// Number of calls on each file (by record id) according to the rank's own records, excluding records that stand for all ranks.
     own: FxHashMap<u64, u64>,
-    /// Segments not assigned yet, in the order of the log.
+    /// Segments without an assigned form yet, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
     held_segments: usize,
 }
 
 impl Forms {
-    /// Takes the counts from the rank's records and the shared ones; each of `nprocs` ranks gets an equal part of the latter.
+    /// Reads the number of calls of each form from the rank's records, and from shared records (those that stand for all ranks). Each of
+    /// `nprocs` ranks gets an equal part of a shared count.
     pub(crate) fn of(counters: &[(Module, CounterRecord)], shared: &Shared, nprocs: Option<i64>) -> Self {
         let ranks = nprocs.and_then(|ranks| u64::try_from(ranks).ok()).unwrap_or(1).max(1);
         let mut out = Self::default();
@@ -51,13 +52,13 @@ impl Forms {
         self.counts.get(&(id, operation == Operation::Write)).copied().unwrap_or_default()
     }
 
-    /// Returns the rank's calls on a file according to its own records: its part of shared records is unknown.
+    /// Returns the number of the rank's calls on a file according to its own records. Shared records do not tell the rank's part.
     pub(crate) fn calls(&self, id: u64) -> u64 {
         self.own.get(&id).copied().unwrap_or(0)
     }
 
-    /// Returns the form of these calls if it is unique. Otherwise keeps them for [`Self::give_out`] if there is room, or returns the most
-    /// frequent form.
+    /// Returns the form (e.g. collective) of the calls in `segments` if the rank made only calls of one form on that file and direction.
+    /// Otherwise keeps the segments for [`Self::give_out`] and returns `None`; if memory is short, returns the most frequent form.
     pub(crate) fn form(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) -> Option<OpMode> {
         let counts = self.counts(record.id, operation);
         let used = counts.iter().filter(|count| **count > 0).count();
@@ -78,12 +79,12 @@ impl Forms {
         None
     }
 
-    /// Passes the kept segments to `each`, by form.
+    /// Assigns forms to the segments kept by [`Self::form`], and passes these segments to `each`, form by form.
     pub(crate) fn give_out(&mut self, mut each: impl FnMut(&DxtRecord, Operation, OpMode, &[Segment])) {
         self.held_segments = 0;
         for (record, operation, mut segments) in std::mem::take(&mut self.held) {
             let counts = self.counts(record.id, operation);
-            // Longest first; the sort is stable, so equal ones stay in the order of the log.
+            // The sort is stable, so calls of equal duration stay in the order of the log.
             segments.sort_by(|a, b| (b.end - b.start).total_cmp(&(a.end - a.start)));
             let mut rest = segments.as_mut_slice();
             for (place, count) in parts(counts, rest.len() as u64) {
@@ -97,7 +98,8 @@ impl Forms {
     }
 }
 
-/// Splits `segments` over the forms, in the order of assignment: as counted, or in proportion to the counts if the totals differ.
+/// Returns how many of `segments` calls get each form, in the order of assignment: the counts, or in proportion to them if the totals
+/// differ.
 fn parts(counts: [u64; 4], segments: u64) -> Vec<(usize, u64)> {
     let calls = total(counts).max(1);
     let mut before = 0_u64;

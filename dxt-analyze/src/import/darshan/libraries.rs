@@ -1,5 +1,5 @@
 //! Counters of HDF5 and PnetCDF: files from H5F and PNETCDF_FILE records, data sets and variables from H5D and PNETCDF_VAR records.
-//! Operations inside the libraries' calls have records of their own at the lower layers.
+//! Operations made inside the libraries' calls have records of their own at the lower layers.
 
 use super::counted;
 use super::layouts::Layouts;
@@ -13,7 +13,7 @@ use trace_format::op::{Layer, OpMode};
 
 pub(crate) const LIBRARIES: [Module; 4] = [Module::H5F, Module::H5D, Module::PnetcdfFile, Module::PnetcdfVar];
 
-/// Adds the counts of a record of one of [`LIBRARIES`] to `tables`.
+/// Adds the calls counted in a record of one of [`LIBRARIES`] to `tables`.
 pub(crate) fn add(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     match named.module {
         Module::H5D | Module::PnetcdfVar => data_set(named, tables, layouts),
@@ -68,7 +68,7 @@ fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     }
 }
 
-/// Returns reads or writes by form.
+/// Returns the counters of the reads, or writes if `writes` is true, by form (independent, collective, ...).
 fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     let (name, all) = (if writes { "write" } else { "read" }, named.data(writes));
     let of = |mode| code(named.layer(), name, mode);
@@ -79,7 +79,7 @@ fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     counted::by_form(&all, named.forms(writes)).into_iter().map(|(mode, counters)| (of(mode), counters)).collect()
 }
 
-/// Calls by kind of selection; Darshan does not say which of them were reads.
+/// Number of calls by type of selection. Darshan does not report which of them were reads.
 struct Kinds([u64; Selection::COUNT]);
 
 fn selections(named: Named<'_>) -> Kinds {
@@ -98,7 +98,7 @@ fn selections(named: Named<'_>) -> Kinds {
 }
 
 impl Kinds {
-    /// Takes the selections of the next `calls` calls; the remaining calls count as `Other`.
+    /// Removes and returns the selections of the next `calls` calls. Calls beyond the known selections count as `Other`.
     fn take(&mut self, calls: u64) -> [u64; Selection::COUNT] {
         let mut left = calls;
         let mut out = self.0.map(|_| 0);
@@ -137,7 +137,7 @@ mod tests {
         record
     }
 
-    /// Returns the operations by name and form, with calls, bytes and time.
+    /// Returns the operations of a process: name, form, number of calls, bytes, time in ns.
     fn done(process: &Process) -> Vec<(String, OpMode, u64, u64, u64)> {
         let ops = crate::import::darshan::ops::table(false);
         let one = |missing: &trace_format::meta::Missing| {

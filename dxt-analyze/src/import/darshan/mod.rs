@@ -1,5 +1,5 @@
-//! Import of Darshan logs: every command reads a `.darshan` log as it reads a trace, since the log first becomes a trace in an unnamed
-//! temporary file; `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
+//! Import of Darshan logs. Every command accepts a `.darshan` log in place of a trace: the log is first converted to a trace in an unnamed
+//! temporary file. `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
 //!
 //! [`convert`] reads the log rank by rank: memory grows with what one rank did, not with the job. It is bounded regardless of the log's
 //! content (`budget`).
@@ -41,11 +41,11 @@ use std::sync::mpsc::sync_channel;
 use trace_format::meta::Note;
 use trace_format::write::{Encoder, preamble};
 
-/// Maximum ranks that wait to be encoded.
+/// Maximum number of converted ranks that wait to be encoded.
 const WAITING: usize = 1;
 
-/// True if the file at `path` that begins with `head` (16 bytes suffice) is a Darshan log of any version, or is named as one.
-/// Logs inside a compressed stream, as all of 2.x are, count too.
+/// True if the file at `path`, whose first bytes are `head` (16 suffice), is a Darshan log of any version, or is named like one. Logs
+/// inside a compressed stream, as all of version 2.x are, count too.
 #[must_use]
 pub fn is_log(path: &Path, head: &[u8]) -> bool {
     const MAGIC: i64 = 6_567_223;
@@ -57,10 +57,10 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
     is_magic || named() || packed()
 }
 
-/// Converts the log at `path` to a trace, written to `out` from its present position on.
+/// Converts the log at `path` to a trace, written to `out` from its current position on.
 ///
 /// # Errors
-/// If `path` is no readable log, or `out` cannot be written.
+/// Fails if `path` is not a readable log, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", shown(path));
     let file = input::open_trace(path).with_context(place)?;
@@ -137,13 +137,13 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     Ok(Converted { problems, remarks: remarks(&log) })
 }
 
-/// Handles of the log, one per module that is read concurrently.
+/// Open handles of the log, one per module that is read concurrently.
 #[derive(Debug)]
 struct Logs(Vec<Log<File>>);
 
 impl Logs {
     fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
-        // The small parts, above all the names, are shared.
+        // The handles share the small parts of the log, above all the names.
         let logs = (0..cursor::MODULES).map(|_| Ok(log.another(input::open(path)?)));
         Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }

@@ -1,4 +1,4 @@
-//! Access to a record's counters by name, and their meaning for reads and writes.
+//! Access to a record's counters by name, and their interpretation for reads and writes.
 
 use crate::sum::Sum;
 use darshan_log::counters::SIZE_NAMES;
@@ -7,7 +7,7 @@ use trace_format::counters::Counters;
 use trace_format::meta::Order;
 use trace_format::op::Layer;
 
-/// Record whose counters are accessed by name, without the module's prefix.
+/// Counter record with access by counter name, without the prefix of the module.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) module: Module,
@@ -29,7 +29,7 @@ impl Named<'_> {
         }
     }
 
-    /// Returns a count; 0 if it was not monitored.
+    /// Returns the value of a counter; 0 if it was not monitored.
     pub(crate) fn count(self, name: &str) -> u64 {
         let found = self.record.int(self.module, &format!("{}_{name}", self.prefix()));
         found.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
@@ -39,7 +39,7 @@ impl Named<'_> {
         self.record.int(self.module, &format!("{}_{name}", self.prefix())).unwrap_or(0)
     }
 
-    /// Returns a time, converted from seconds to ns.
+    /// Returns the value of a time counter, converted from seconds to ns.
     pub(crate) fn ns(self, name: &str) -> u64 {
         ns(self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0))
     }
@@ -60,12 +60,12 @@ impl Named<'_> {
         }
     }
 
-    /// True if the module counts reads and writes by form.
+    /// True if the module counts reads and writes separately by form (independent, collective, ...).
     pub(crate) fn has_forms(self) -> bool {
         matches!(self.module, Module::MpiIo | Module::PnetcdfVar | Module::Dfs)
     }
 
-    /// Returns the number of reads or writes by [`super::ops::FORMS`].
+    /// Returns the number of reads, or writes if `writes` is true, of each form in [`super::ops::FORMS`].
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         if self.module == Module::Dfs {
@@ -76,7 +76,7 @@ impl Named<'_> {
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
     }
 
-    /// Returns the number of reads or writes in a module that does not count by form.
+    /// Returns the number of reads, or writes if `writes` is true, in a module that does not count by form.
     fn calls(self, writes: bool) -> u64 {
         let counters: &[&str] = match (self.module, writes) {
             (Module::Dfs, false) => &["READS", "READXS"],
@@ -89,7 +89,7 @@ impl Named<'_> {
         counters.iter().map(|counter| self.count(counter)).sum::<Sum>().get()
     }
 
-    /// Returns the counts of consecutive and sequential reads or writes, if the module has them.
+    /// Returns the number of consecutive and of sequential reads, or writes if `writes` is true; unknown if the module does not count them.
     pub(crate) fn order(self, writes: bool) -> Order {
         if self.module != Module::Posix {
             return Order::default();
@@ -100,7 +100,7 @@ impl Named<'_> {
         Order { known, consecutive: part("CONSEC"), sequential: part("SEQ") }
     }
 
-    /// Returns the counters of all reads or writes, regardless of form.
+    /// Returns the counters of all reads, or writes if `writes` is true, over all forms.
     pub(crate) fn data(self, writes: bool) -> Counters {
         let (what, bytes) = if writes { ("WRITE", "BYTES_WRITTEN") } else { ("READ", "BYTES_READ") };
         let done = if writes { "WRITTEN" } else { "READ" };
@@ -117,7 +117,7 @@ impl Named<'_> {
             max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
             first_start: start,
             last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
-            // The lowest byte is unknown, and the order has a definition of its own.
+            // The lowest byte is unknown. The access order is defined differently in the log, and is handled separately.
             min_offset: i64::MAX,
             max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
             consecutive: 0,
@@ -127,7 +127,7 @@ impl Named<'_> {
     }
 }
 
-/// Returns the calls of all forms.
+/// Returns the total number of calls over all forms.
 pub(crate) fn total(forms: [u64; 4]) -> u64 {
     forms.iter().sum::<Sum>().get()
 }

@@ -1,13 +1,13 @@
-//! POSIX calls made by MPI-IO. If DXT has all MPI-IO calls, the times of segments tell which are nested. Otherwise the records of a
-//! rank that opened the file through MPI-IO do: POSIX writes are nested if MPI-IO wrote the file, POSIX reads if it read or wrote the file
-//! (to write part of a block, it reads the block). A shared record counts as a record of each rank. Metadata calls are nested wherever
-//! MPI-IO opened the file.
+//! Identification of POSIX calls made inside MPI-IO calls. If DXT has all MPI-IO calls, the times of the segments tell which POSIX calls
+//! are nested. Otherwise the records of a rank that opened the file through MPI-IO decide. POSIX writes are nested if MPI-IO wrote the
+//! file. POSIX reads are nested if MPI-IO read or wrote the file (to write part of a block, it reads the block). A shared record counts as
+//! a record of each rank. Metadata calls are nested wherever MPI-IO opened the file.
 
 use super::named::Named;
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Operations of an upper layer on a file, which determine the nested calls below.
+/// Operations of an upper layer (MPI-IO) on a file. They determine which calls of the lower layer (POSIX) were made inside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Above {
     opened: bool,
@@ -16,17 +16,17 @@ pub(crate) struct Above {
 }
 
 impl Above {
-    /// True if the reads or writes of the lower layer are nested.
+    /// True if the lower layer's reads, or its writes if `writes` is true, were made inside the upper layer's calls.
     pub(crate) fn data(self, writes: bool) -> bool {
         self.wrote || self.read && !writes
     }
 
-    /// True if the other calls of the lower layer are nested.
+    /// True if the lower layer's metadata calls were made inside the upper layer's calls.
     pub(crate) fn metadata(self) -> bool {
         self.opened
     }
 
-    /// Returns the operations of DFS, the file system of DAOS: they become calls on objects, and no record says on which.
+    /// Returns the operations of DFS, the file system of DAOS. DFS calls become calls on DAOS objects, but no record tells on which ones.
     pub(crate) fn of_dfs<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)>) -> Self {
         let mut out = Self::default();
         for (module, record) in records.filter(|(module, _)| *module == Module::Dfs) {
@@ -37,7 +37,7 @@ impl Above {
         out
     }
 
-    /// Returns the MPI-IO operations on files without a POSIX record. If the log has DFS records, they became DFS calls.
+    /// Returns the MPI-IO operations on files without a POSIX record. If the log has DFS records, these operations became DFS calls.
     pub(crate) fn past_posix<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)> + Clone) -> Self {
         let of = |wanted| records.clone().filter(move |(module, _)| *module == wanted).map(|(_, record)| record);
         let posix: FxHashSet<u64> = of(Module::Posix).map(|record| record.id).collect();
@@ -47,7 +47,7 @@ impl Above {
             .fold(Self::default(), Self::merge)
     }
 
-    /// Returns the operations that an MPI-IO record counts.
+    /// Returns what MPI-IO did to a file (opened, read, wrote) according to an MPI-IO record.
     pub(crate) fn of_mpi(record: &CounterRecord) -> Self {
         let named = Named { module: Module::MpiIo, record };
         let calls = |writes| named.data(writes).segments > 0;
@@ -63,7 +63,7 @@ impl Above {
 pub(crate) struct MpiFiles(FxHashMap<u64, Above>);
 
 impl MpiFiles {
-    /// Collects them from counter records.
+    /// Collects the MPI-IO operations on each file from counter records.
     pub(crate) fn of(counters: &[(Module, CounterRecord)]) -> Self {
         let mut out = Self::default();
         counters.iter().filter(|(module, _)| *module == Module::MpiIo).for_each(|(_, record)| out.add(record));
@@ -83,7 +83,8 @@ impl MpiFiles {
         self.0.get(&id).copied().unwrap_or_default()
     }
 
-    /// Returns the operations of a rank on a file; `self` is the rank's, and what all ranks did (`of_all`) it did too.
+    /// Returns what MPI-IO did to file `id` on behalf of one rank: the rank's own operations (`self`), plus those in shared records
+    /// (`of_all`), which count for each rank.
     pub(crate) fn above_with(&self, of_all: &Self, id: u64) -> Above {
         self.above(id).merge(of_all.above(id))
     }

@@ -1,8 +1,8 @@
-//! Operations that a Darshan log distinguishes, as operations of a trace.
+//! Table that maps the operations distinguished by a Darshan log to operations of a trace.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Code of an operation in the trace's table.
+/// Index of an operation in the trace's table of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Code(pub(crate) u16);
 
@@ -25,7 +25,7 @@ const KINDS: [(OpClass, &str); 11] = [
     (OpClass::Sync, "fdatasync"),
 ];
 
-/// Operations of DAOS only, numbered after all others.
+/// Operations that occur only on DAOS, numbered after all others.
 const ON_DAOS: [(OpClass, &str); 4] = [
     (OpClass::Metadata, "punch"),
     (OpClass::Metadata, "remove"),
@@ -33,7 +33,7 @@ const ON_DAOS: [(OpClass, &str); 4] = [
     (OpClass::Metadata, "set_size"),
 ];
 
-/// Returns the code of the operation `name` in a layer and form; each unknown argument counts as the first of its list.
+/// Returns the code of operation `name` in a layer and form. An unknown name, layer or form is replaced by the first one of its list.
 pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     let place = |found: Option<usize>| found.unwrap_or(0) as u16;
     let layer = place(LAYERS.iter().position(|known| *known == layer));
@@ -47,7 +47,7 @@ pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     Code(1 + (layer * KINDS.len() as u16 + kind) * FORMS.len() as u16 + form)
 }
 
-/// Returns the table of all operations; `has_daos` includes those of DAOS.
+/// Returns the table of all operations. If `has_daos` is true, it includes those of DAOS.
 pub(crate) fn table(has_daos: bool) -> Vec<OpDef> {
     let mut out = Vec::new();
     for layer in LAYERS {

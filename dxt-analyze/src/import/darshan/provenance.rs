@@ -1,4 +1,4 @@
-//! Job block of a trace made of a log, and remarks on what differs from a recorded trace.
+//! Job description of a trace made from a Darshan log, and remarks on how such a trace differs from a recorded one.
 
 use super::cursor::COUNTED;
 use super::sound::Bounds;
@@ -14,7 +14,7 @@ fn words(info: &Info) -> Vec<Vec<u8>> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// Returns the executable: the first word of the command line, if any.
+/// Returns the path of the executable: the first word of the command line; empty if the log has none.
 pub(crate) fn exe(info: &Info) -> Vec<u8> {
     words(info).into_iter().next().unwrap_or_default()
 }
@@ -60,10 +60,10 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     }
 }
 
-/// Returns notes on what is incomplete or skipped in the log, or not as Darshan's releases write it.
+/// Returns notes on log contents that are incomplete, that the import skips, or that differ from what Darshan's releases write.
 pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     let counted = |module: Module| COUNTED.contains(&module);
-    // Missing segments are still counted, if the calls have counters.
+    // Calls without segments are still counted, if their module has counters.
     let has_calls = |log: &Log<R>, module: Module| match module {
         Module::DxtPosix => !has(log, Module::Posix),
         Module::DxtMpiIo => !has(log, Module::MpiIo),
@@ -118,7 +118,7 @@ pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
     log.header().module(module).is_some_and(|entry| entry.region.length > 0)
 }
 
-/// Describes, in sentences, what differs from a recorded trace.
+/// Returns sentences on how the imported trace differs from a recorded one.
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     let has = |module| has(log, module);
     let mut out = vec![format!(

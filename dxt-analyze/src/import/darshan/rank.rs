@@ -1,4 +1,4 @@
-//! One rank of a log: its segments in the order of return, with POSIX calls nested in MPI-IO calls identified by their times.
+//! Conversion of one rank of a log: sorts its segments by the calls' return, and identifies POSIX calls inside MPI-IO calls by their times.
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
@@ -26,10 +26,10 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Placeholder for all threads beyond the limit.
+/// Thread number that stands for all threads beyond the limit.
 const OTHERS: u64 = u64::MAX;
 
-/// Pool of segment buffers: reuse avoids page faults, since the kernel clears each new page.
+/// Pool of segment buffers. Reuse avoids page faults, since the kernel clears each new page.
 #[derive(Clone, Default)]
 struct Spare(Arc<Mutex<Vec<Vec<Segment>>>>);
 
@@ -51,27 +51,27 @@ impl Spare {
     }
 }
 
-/// Converter of a log's ranks.
+/// Converter of a log's ranks, one at a time.
 pub(crate) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
     spare: Spare,
-    /// True if DXT had room for all MPI-IO calls.
+    /// True if DXT recorded every MPI-IO call, i.e. its memory did not run full.
     all_mpi_calls: bool,
-    /// Encoder for ranks with too many segments to hold.
+    /// Encoder for ranks with too many segments to keep in memory.
     encoder: Encoder,
 }
 
 #[derive(Default)]
 struct Thread {
     slots: Vec<Segment>,
-    /// Number of leading `slots` that are MPI-IO calls.
+    /// Number of MPI-IO calls, which are the first of `slots`.
     outer: usize,
     frames: Vec<Vec<u8>>,
 }
 
 impl Thread {
-    /// Encodes the pending segments, to free memory.
+    /// Encodes the pending segments of the thread, to free memory.
     fn pack(&mut self, number: u32, index: u32, encoder: &mut Encoder) -> Result<()> {
         self.sort();
         for slots in self.slots.chunks(trace_format::write::TARGET_BLOCK_SEGMENTS) {
@@ -87,7 +87,8 @@ impl Thread {
         self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
-    /// Sorts by return. An inner call returns no later than its outer call; among calls with equal times, POSIX is the inner one.
+    /// Sorts the segments by return. An inner call returns no later than its enclosing call; among calls with equal times, POSIX is the
+    /// inner one.
     fn sort(&mut self) {
         self.slots.rotate_left(self.outer);
         self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));
@@ -113,7 +114,7 @@ impl Ranks {
         self.layouts
     }
 
-    /// Converts what the log has of `rank`, for region `number`.
+    /// Converts all records of `rank` in the log. The result is to become region `number` of the trace; each region holds one process.
     pub(crate) fn gather(
         &mut self,
         rank: i64,
@@ -137,7 +138,7 @@ impl Ranks {
             number,
             failed: None,
         };
-        // MPI-IO comes first, since it determines which POSIX calls are nested.
+        // MPI-IO segments are read first, since they determine which POSIX calls were made inside MPI-IO.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
         let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
         let mut room = LOG_CALLS;
@@ -159,7 +160,7 @@ impl Ranks {
         cursors.segments(rank, Api::Posix, |record, operation, segments| {
             let of_file = calls.get(&record.id);
             let known = of_file.map_or(0, |calls| calls.0.len() as u64);
-            // If MPI-IO calls lack segments, times cannot identify nested calls.
+            // If some MPI-IO calls lack segments, times cannot identify the POSIX calls inside them.
             let above = if all_mpi_calls && known >= forms.calls(record.id) {
                 Above::default()
             } else {
@@ -203,10 +204,10 @@ impl Ranks {
     }
 }
 
-/// Rank with all its segments.
+/// One rank with all its segments, ready to be encoded.
 pub(crate) struct Gathered {
     process: Process,
-    /// Threads in the order of their first segments.
+    /// Threads in the order of their first segments, each with its number.
     threads: Vec<(u32, Thread)>,
     number: u32,
     spare: Spare,
@@ -233,13 +234,13 @@ impl Gathered {
     }
 }
 
-/// Rank being gathered.
+/// Rank under construction while its segments are read.
 struct Gather<'a> {
     tables: Tables<'a>,
-    /// Threads by Darshan's thread number, with their index.
+    /// Threads by Darshan's thread number; the value has the thread's index in the trace.
     threads: FxHashMap<u64, (u32, Thread)>,
     ends: heat::Ends,
-    /// Segments of all threads that are not encoded yet.
+    /// Number of segments, over all threads, that are not encoded yet.
     held: usize,
     encoded: u64,
     used: AllUsed,
@@ -268,7 +269,7 @@ impl Gather<'_> {
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
         if self.encoded > LOG_FRAMES {
-            // Counted without segments, as are calls for which DXT itself had no room.
+            // The call is counted without a segment, as are calls for which DXT itself had no room.
             return;
         }
         let used = self.used.of(layer, record.id, writes);
@@ -312,7 +313,7 @@ impl Gather<'_> {
     }
 }
 
-/// Returns start and end of a segment, in ns since the job's start.
+/// Returns the start and end of a segment, in ns since the job's start.
 fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     let start = ns(segment.start);
     (start, ns(segment.end).max(start))

@@ -1,5 +1,5 @@
-//! Shared records, which stand for all ranks: Darshan's runtime sums the counters of a file that every rank opened. In a job of one
-//! rank, such a record is of that rank.
+//! Shared records, each of which stands for all ranks: Darshan's runtime sums the counters of a file that every rank opened. In a job of
+//! one rank, such a record belongs to that rank.
 
 use super::counted::{self, AllUsed};
 use super::cursor::{COUNTED, cost};
@@ -20,27 +20,28 @@ use trace_format::meta::{Note, Process, Reduction, SpreadDef};
 use trace_format::spread::{Moments, RankShare, Spread};
 use trace_format::write::{Encoder, Region};
 
-/// Shared records, and the ranks' segments of the same files.
+/// Shared records (those that stand for all ranks), and totals over the ranks' segments on the same files.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) records: Vec<(Module, CounterRecord)>,
     pub(crate) used: AllUsed,
     pub(crate) ids: FxHashSet<u64>,
-    /// Files with a shared MPI-IO record.
+    /// MPI-IO operations on each file, according to records that stand for all ranks.
     pub(crate) mpi: MpiFiles,
-    /// Files with an MPI-IO record of any rank, or a shared one.
+    /// MPI-IO operations on each file, according to all records: those of single ranks and those of all ranks.
     any_mpi: MpiFiles,
-    /// DFS operations of any rank.
+    /// DFS (DAOS file system) operations of any rank.
     any_dfs: Above,
-    /// MPI-IO operations of any rank on files without a POSIX record, if the log has DFS records.
+    /// MPI-IO operations of any rank on files without a POSIX record; set only if the log has DFS records.
     past_posix: Above,
 }
 
-/// Maximum bytes for one file that MPI-IO opened.
+/// Estimated memory, in bytes, of what is stored per file that MPI-IO opened.
 const ID_BYTES: u64 = 64;
 
 impl Shared {
-    /// Reads the shared records of a log; counts implausible records of any rank.
+    /// Reads the shared records of a log (those that stand for all ranks). Also checks the records of single ranks, and counts the
+    /// implausible ones.
     pub(crate) fn read<R: Read + Seek>(
         log: &mut Log<R>,
         bounds: &Bounds,
@@ -49,7 +50,7 @@ impl Shared {
     ) -> Self {
         let mut out = Self::default();
         let info = log.info();
-        // Records of POSIX come before those of MPI-IO.
+        // In a log, POSIX records come before MPI-IO records.
         let (has_dfs, mut posix) = (log.counters(Module::Dfs).is_some(), FxHashSet::default());
         for module in COUNTED {
             for record in log.counters(module).into_iter().flatten() {
@@ -81,7 +82,8 @@ impl Shared {
         out
     }
 
-    /// Encodes the region of all ranks; `None` if there is no shared record. A job without I/O gets one, so that its trace has a process.
+    /// Encodes the shared records as a region (process) of the trace that stands for all ranks; `None` if there are none. A job without I/O
+    /// gets such a region too, so that its trace has a process.
     pub(crate) fn region<R: Read + Seek>(
         self,
         log: &Log<R>,
@@ -106,7 +108,7 @@ impl Shared {
         for (module, record) in &self.records {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
-                // Spreads are kept per file, but a file has several library records.
+                // Differences between ranks are stored per file, but a file may have several library records, so they are not stored here.
                 libraries::add(named, &mut tables, &mut layouts);
                 continue;
             }
@@ -125,7 +127,7 @@ impl Shared {
     }
 }
 
-/// Returns the fastest and slowest rank and the variances over ranks; `None` if the record does not name the ranks.
+/// Returns the fastest and slowest rank and the variances over ranks; `None` if the record does not name these ranks.
 fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
     let share = |which: &str| {
         Some(RankShare {

@@ -1,7 +1,8 @@
-//! Plausibility checks of a log's records: ranks of the job, nonnegative counts, times within the run. Implausible records are set aside
-//! and counted, since one damaged number would dominate a sum over sound ones.
+//! Plausibility checks of a log's records: ranks of the job, nonnegative counts, times within the run. Implausible records are excluded and
+//! counted, since one damaged number would dominate a sum over sound ones.
 //!
-//! The bounds come from the job record. If that is implausible itself, there are no bounds, and only impossible numbers are set aside.
+//! The bounds come from the job record. If the job record is implausible itself, there are no bounds, and only impossible numbers are
+//! excluded.
 
 use crate::model::Problem;
 use crate::text::paths::shown;
@@ -11,24 +12,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Maximum ranks of a job: ten times the processors of the largest machine there is.
+/// Maximum plausible number of ranks of a job: ten times the processors of the largest machine there is.
 const MOST_RANKS: i64 = 100_000_000;
-/// Maximum run time, in s: ten years.
+/// Maximum plausible run time, in s: ten years.
 const LONGEST_S: f64 = 315_360_000.0;
 /// Tolerance for times after the end of the run, in s, besides 1 %: the clocks of ranks and of the job differ.
 const SLACK_S: f64 = 1.0;
 /// Maximum ratio of one rank's summed times to the run time: calls of several threads and asynchronous calls overlap.
 const SIDE_BY_SIDE: f64 = 4096.0;
-/// Upper bound of the bytes of a call: lengths in a trace have 40 bits.
+/// Upper bound of the bytes transferred by one call: lengths in a trace have 40 bits.
 const CALL_BYTES: u64 = 1 << 40;
 
-/// Bounds of plausible numbers in a log.
+/// Bounds of the numbers in a log that count as plausible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) nprocs: Option<i64>,
-    /// Run time with tolerance, in s.
+    /// Run time with tolerance, in s; `None` if the log has no plausible run time.
     latest_s: Option<f64>,
-    /// Start of the job, in ns since 1970.
+    /// Start of the job, in ns since 1970; 0 if the log has no plausible start.
     pub(crate) start_unix_ns: i64,
 }
 
@@ -50,7 +51,7 @@ impl Bounds {
         self.latest_s.map_or(0, |_| super::named::ns(info.job.run_time))
     }
 
-    /// Describes what is wrong with the job record, if anything.
+    /// Describes what is implausible in the job record; `None` if it is plausible.
     pub(crate) fn job_problem(&self, info: &Info) -> Option<String> {
         let job = &info.job;
         let mut wrong = Vec::new();
@@ -69,7 +70,7 @@ impl Bounds {
         (!wrong.is_empty()).then_some(what)
     }
 
-    /// Checks the number of a rank; -1 stands for all ranks.
+    /// Checks that `rank` is a rank of the job, or -1, which stands for all ranks.
     fn rank(&self, rank: i64) -> Result<(), String> {
         match self.nprocs {
             Some(ranks) if rank >= ranks => Err(format!("rank {rank} of {ranks} ranks")),
@@ -78,25 +79,26 @@ impl Bounds {
         }
     }
 
-    /// True if a time in seconds since the start, or a duration, is plausible: up to `times` the run time; -1 stands for none.
+    /// True if `seconds` is a plausible time since the start, or a plausible duration: from 0 to `times` the run time, or -1 for "not
+    /// recorded".
     fn time(&self, seconds: f64, times: f64) -> bool {
         let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
     }
 
-    /// True if a count below -1 is the sum, in a shared record, of the -1 that each rank had for a counter it did not monitor: -ranks.
-    /// Old runtimes added these up.
+    /// True if `value`, a count below -1 in a shared record, means "not monitored": it equals minus the number of ranks. Old Darshan
+    /// runtimes added up the -1 that each rank had for a counter that it did not monitor.
     fn is_unknown(&self, rank: i64, value: i64) -> bool {
         rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
     }
 
-    /// Checks a counter record; the error is the reason why it is implausible.
+    /// Checks a counter record. The error is the reason why the record is implausible.
     pub(crate) fn counters(&self, module: Module, record: &CounterRecord) -> Result<(), String> {
         self.rank(record.rank)?;
         let ranks = if record.rank < 0 { self.nprocs.unwrap_or(MOST_RANKS) as f64 } else { 1.0 };
         let latest_s = self.latest_s.unwrap_or(LONGEST_S);
         let kinds = Kinds::of(module);
-        // Bytes and calls, of reads and of writes.
+        // Total bytes and calls, of reads and of writes.
         let mut moved = [(0_u64, 0_u64); 2];
         let ints = int_names(module).iter().zip(&record.ints).zip(&kinds.ints);
         for ((name, &value), kind) in ints {
@@ -128,7 +130,7 @@ impl Bounds {
                 return Err(format!("{name} is {value} s of a run of {latest_s} s"));
             }
         }
-        // Records of libraries count bytes of calls that they do not count.
+        // Records of libraries include bytes of calls that they do not count.
         let counts_all = matches!(module, Module::Posix | Module::MpiIo | Module::Stdio);
         match moved.iter().find(|(bytes, calls)| counts_all && *bytes > calls.saturating_mul(CALL_BYTES)) {
             Some((bytes, calls)) => Err(format!("{bytes} bytes in {calls} calls")),
@@ -145,7 +147,7 @@ impl Bounds {
         length && self.time(segment.start, 1.0) && self.time(segment.end, 1.0)
     }
 
-    /// Checks a heat map; the error is the reason why it is implausible.
+    /// Checks a heat map (bytes over time). The error is the reason why it is implausible.
     pub(crate) fn heat(&self, record: &HeatmapRecord) -> Result<(), String> {
         self.segment_rank(record.rank)?;
         let width = record.bin_width_seconds;
@@ -159,34 +161,34 @@ impl Bounds {
     }
 }
 
-/// Meaning of an integer counter.
+/// Meaning of an integer counter, which determines its plausible values.
 #[derive(Clone, Copy, Debug)]
 enum Int {
     Rank,
-    /// Id, or value chosen by the program: any number is plausible.
+    /// Id, or a value chosen by the program: any number is plausible.
     Free,
-    /// Count or amount.
+    /// Count or amount: any nonnegative number is plausible.
     Amount,
-    /// All bytes read (0) or written (1).
+    /// Total bytes read (0) or written (1).
     Bytes(usize),
-    /// Calls; with the direction (0 or 1) if these are all reads or writes of one form.
+    /// Number of calls. Contains the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
     Calls(Option<usize>),
 }
 
-/// Meaning of a float counter.
+/// Meaning of a float counter, which determines its plausible values.
 #[derive(Clone, Copy, Debug)]
 enum Float {
     /// Variance: any number is plausible.
     Free,
-    /// Point in time, or duration of one call.
+    /// Point in time within the run, or duration of one call.
     OfRun,
-    /// Time of one rank in several calls.
+    /// Total time of one rank in several calls.
     OfRank,
-    /// Time of all ranks of the record.
+    /// Total time of all ranks that the record stands for.
     Sum,
 }
 
-/// Meanings of a module's counters, in their order.
+/// Meanings of a module's counters, in the order of the counters.
 #[derive(Debug)]
 struct Kinds {
     ints: Vec<Int>,
@@ -235,12 +237,12 @@ fn float(name: &str) -> Float {
     }
 }
 
-/// Records set aside, by module: number, and reason for the first.
+/// Implausible records, by module: number of records, and reason for the first one.
 #[derive(Debug, Default)]
 pub(crate) struct Aside(BTreeMap<(Module, &'static str), (u64, String)>);
 
 impl Aside {
-    /// Counts a record if it is implausible; returns true if it is plausible.
+    /// Counts the record as implausible if `checked` is an error; returns true if it is plausible.
     pub(crate) fn passes(&mut self, module: Module, checked: Result<(), String>) -> bool {
         match checked {
             Ok(()) => true,
@@ -262,7 +264,7 @@ impl Aside {
         }
     }
 
-    /// Describes what was set aside, in sentences.
+    /// Describes, in sentences, which records were excluded as implausible.
     pub(crate) fn problems(&self, path: &Path, info: &Info) -> Vec<Problem> {
         let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
             file: shown(path),
@@ -308,7 +310,7 @@ mod tests {
             posix(0, "POSIX_F_OPEN_END_TIMESTAMP", -1.0),
             posix(0, "POSIX_F_CLOSE_END_TIMESTAMP", 10.9),
             posix(-1, "POSIX_F_READ_TIME", 43.0),
-            // Time of 200 threads of one process.
+            // Summed read time of 200 threads of one process.
             posix(0, "POSIX_F_READ_TIME", 2_000.0),
             posix(0, "POSIX_F_VARIANCE_RANK_TIME", f64::NAN),
         ];

@@ -1,4 +1,5 @@
-//! Deduplication of calls read from a stream, which may hold a call twice, and sharing of their processes and targets.
+//! Deduplication of calls read from a stream, which may contain a call twice. Also lets events share their descriptions of processes and
+//! targets.
 
 use crate::live::about::{Process, Target};
 use crate::live::event::Event;
@@ -7,15 +8,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, RandomState};
 use std::sync::Arc;
 
-/// Maximum call ids remembered (some 10 MB): a duplicate comes soon, if at all.
+/// Maximum number of recent call ids remembered (some 10 MB): a duplicate follows soon, if at all.
 const MOST_NAMES: usize = 1 << 18;
-/// Maximum processes, and maximum targets, that are shared.
+/// Maximum number of processes, and of targets (operation and file), of which all events share one copy.
 const MOST_SHARED: usize = 1 << 14;
 
-/// Recent call ids, and shared processes and targets.
+/// Recent call ids, and the processes and targets (operation and file) of which all events share one copy.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Hashes of call ids. Ids with equal hashes count as one; among so many, that is a chance of some 10^-8.
+    /// Hashes of the recent call ids. Ids with equal hashes count as one; among so many, the chance of that is some 10^-8.
     names: HashSet<u64, BuildHasherDefault<FxHasher>>,
     order: VecDeque<u64>,
     /// Random key of the hashes: unknown to writers of the stream, so nobody can construct collisions.
@@ -25,7 +26,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// True if no recent call had this id.
+    /// True if no recent call has the id `name`; remembers the id.
     pub(super) fn is_new(&mut self, name: &str) -> bool {
         let number = self.secret.hash_one(name);
         let is_new = self.names.insert(number);
@@ -38,7 +39,7 @@ impl Known {
         is_new
     }
 
-    /// Returns the event with its process and target replaced by shared ones.
+    /// Returns the event with its process and target (operation and file) replaced by the copies that all events share.
     pub(super) fn shared(&mut self, event: Event) -> Event {
         let (process, target) = (&event.process, &event.target);
         let process_key =

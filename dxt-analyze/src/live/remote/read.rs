@@ -1,4 +1,4 @@
-//! Thread that reads a stream from its beginning, message by message, and resumes after the server was away.
+//! Thread that reads a NATS stream from its beginning, message by message. It resumes after the server was unreachable.
 
 use crate::live::event::Event;
 use crate::live::nats::{Address, runtime};
@@ -9,35 +9,35 @@ use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Maximum messages queued here; the stream keeps the others meanwhile.
+/// Maximum messages queued in this process; the server keeps the others meanwhile.
 const MOST_WAITING: usize = 1 << 14;
 /// Pause before a reconnect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Item read from a stream.
+/// Message read from a NATS stream, or change in the stream's state.
 pub(super) enum Came {
     Event(Event),
-    /// Calls that an agent has dropped since it began.
+    /// Number of calls that an agent has dropped since it started.
     Dropped {
         agent: String,
         count: u64,
     },
-    /// Processes that came and went unseen on the node of an agent.
+    /// Number of processes on an agent's node that ended before they could be observed.
     Unseen {
-        /// Id of the agent, kept by agents that resume it.
+        /// Id of the agent; an agent that resumes it keeps the id.
         watcher: String,
         count: u64,
     },
-    /// Number of messages discarded by the stream before they could be read.
+    /// Number of messages that the NATS stream discarded before they could be read.
     Gone(u64),
     Unknown,
-    /// Reason why the stream cannot be read for now.
+    /// Error because of which the NATS stream cannot be read for now.
     Failed(String),
-    /// End of the stream's present content; more may follow.
+    /// Marker that all present messages of the stream were read; more may follow.
     End,
 }
 
-/// Receiving end of the thread.
+/// Receiving end of the thread that reads the NATS stream.
 pub(super) struct Reader {
     came: Receiver<Came>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Reader {
 struct Progress {
     address: Address,
     sender: SyncSender<Came>,
-    /// Sequence number of the next message.
+    /// Sequence number of the next message to read.
     next: u64,
     failing: bool,
 }
@@ -54,7 +54,7 @@ impl Reader {
     /// Starts the thread.
     ///
     /// # Errors
-    /// If the system has no thread for it.
+    /// Fails if the system refuses a new thread.
     pub(super) fn new(address: Address) -> Result<Self> {
         let (sender, came) = sync_channel(MOST_WAITING);
         let runtime = runtime()?;
@@ -64,7 +64,7 @@ impl Reader {
         Ok(Self { came })
     }
 
-    /// Returns the next item, if one comes before `until`.
+    /// Returns the next item; `None` if none arrives before `until`.
     pub(super) fn next(&self, until: Instant) -> Option<Came> {
         self.came.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
@@ -74,7 +74,7 @@ impl Progress {
     async fn run(&mut self) {
         loop {
             let why = match self.read().await {
-                // The receiver is gone.
+                // The receiver was dropped.
                 Ok(()) => return,
                 Err(why) => why,
             };
@@ -86,7 +86,7 @@ impl Progress {
         }
     }
 
-    /// Sends an item, waiting for room; false if the receiver is gone.
+    /// Sends an item to the receiver, waiting for room; returns false if the receiver was dropped.
     fn pass(&self, came: Came) -> bool {
         tokio::task::block_in_place(|| self.sender.send(came).is_ok())
     }
@@ -94,7 +94,7 @@ impl Progress {
     async fn read(&mut self) -> Result<()> {
         let mut connection = self.address.connect().await?;
         let state = connection.stream.info().await.context("failed to ask for the stream's state")?.state.clone();
-        // A stream that was created again restarts its numbers.
+        // If the stream was deleted and created again, its sequence numbers restart.
         if state.last_sequence.saturating_add(1) < self.next {
             self.next = 1;
         }

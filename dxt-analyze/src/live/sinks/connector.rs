@@ -1,5 +1,6 @@
-//! Message format of the LDMS-Darshan connector: the fields that the published one sends for each call (darshan-runtime,
-//! darshan-ldms.c), and the data set's name, which its paper adds. Operations without a connector name are left out and counted.
+//! Message format of the LDMS-Darshan connector: the fields that the published version sends for each call (darshan-runtime,
+//! darshan-ldms.c), and the data set's name, which its paper adds. Operations without a name in the connector's format are omitted and
+//! counted.
 
 pub(crate) use crate::import::connector::{NOTHING, header};
 
@@ -31,12 +32,12 @@ pub(crate) struct Message<'a> {
     pub(crate) seg: [Segment<'a>; 1],
 }
 
-/// Selection fields of calls that access no data set.
+/// Values of the data-set selection fields for calls that access no data set.
 const NOT_KNOWN: Selected = Selected { points: -1, irregular: -1, regular: -1, dimensions: -1, elements: -1 };
 
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Segment<'a> {
-    /// Path of the data set in its file.
+    /// Path of the HDF5 data set within its file.
     pub(crate) data_set: &'a str,
     pub(crate) pt_sel: i64,
     pub(crate) irreg_hslab: i64,
@@ -51,7 +52,7 @@ pub(crate) struct Segment<'a> {
     pub(crate) timestamp: Number,
 }
 
-/// Seconds with six decimals.
+/// Time in seconds with six decimals, as JSON text.
 pub(crate) type Number = Box<serde_json::value::RawValue>;
 
 /// Formats ns as seconds with six decimals, truncated as the connector does.
@@ -64,14 +65,14 @@ fn number(ns: i128) -> Number {
     serde_json::value::RawValue::from_string(seconds(ns)).unwrap_or_default()
 }
 
-/// Returns the connector's module and operation names; `None` if it has none for the call.
+/// Returns the connector's names of the call's module and operation; `None` if it has no name for the operation.
 pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
     let target = &event.target;
     let module = match target.layer {
         Layer::Posix => "POSIX",
         Layer::Mpiio => "MPIIO",
         Layer::Stdio => "STDIO",
-        // Opens and closes are of files, or end in `_dataset`.
+        // Opens and closes concern files, unless their names end in `_dataset`.
         Layer::Hdf5 if !target.class.is_data() && !target.op.ends_with("_dataset") => "H5F",
         Layer::Hdf5 => "H5D",
         _ => return None,
@@ -86,7 +87,7 @@ pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
     (target.errno == 0).then_some((module, op))
 }
 
-/// Returns the message that the connector would send for a call.
+/// Returns the message that the LDMS-Darshan connector would send for a call; `None` if its format has no name for the operation.
 pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
     let (module, op) = names(event)?;
     let (process, target, so_far) = (&event.process, &event.target, &event.so_far);

@@ -1,4 +1,4 @@
-//! Sums since the beginning in Prometheus's text format, version 0.0.4: counters, a gauge and histograms for each group.
+//! Sums since the agent started in Prometheus's text format, version 0.0.4: counters, a gauge and histograms for each group.
 
 use crate::live::interval::{BUCKETS, Group, Interval, NotSeen, Sums};
 use std::collections::BTreeMap;
@@ -6,21 +6,21 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum groups shown at a time; each takes some 70 lines.
+/// Maximum groups in the output; each takes some 70 lines.
 const MOST_GROUPS: usize = 1000;
-/// Size buckets with a line of their own: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
+/// Indices of the size buckets that have a line of their own: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
 const SIZES: Range<usize> = 9..37;
-/// Duration buckets with a line of their own: le = 1,023 ns, ..., 68 s.
+/// Indices of the duration buckets that have a line of their own: le = 1,023 ns, ..., 68 s.
 const DURATIONS: Range<usize> = 10..37;
 
 #[derive(Default)]
 struct Shown {
     sums: Sums,
-    /// Bytes, and ns, of the calls that are in a bucket.
+    /// Total bytes, and total time in ns, of the calls counted in the histograms.
     in_buckets: [u64; 2],
-    /// Start of its latest interval, in ns since 1970-01-01 UTC.
+    /// Start of the latest interval in which the group had calls, in ns since 1970-01-01 UTC.
     latest_unix_ns: i64,
-    /// Duration of the longest call in that interval, in ns.
+    /// Duration of the group's longest call in that interval (`latest_unix_ns`), in ns.
     longest_ns: u64,
 }
 
@@ -28,14 +28,14 @@ struct Shown {
 pub(crate) struct Exposition {
     groups: BTreeMap<Arc<Group>, Shown>,
     not_seen: NotSeen,
-    /// Groups dropped because there were too many.
+    /// Number of groups dropped because there were too many.
     forgotten: u64,
-    /// Start of the latest interval, in ns since 1970-01-01 UTC, and its length in ns.
+    /// Latest interval: its start, in ns since 1970-01-01 UTC, and its length, in ns.
     latest: (i64, u64),
 }
 
 impl Exposition {
-    /// Adds an interval, which may arrive out of order.
+    /// Adds the sums of an interval; intervals may arrive out of order.
     pub(crate) fn add(&mut self, interval: &Interval) {
         self.not_seen = interval.not_seen;
         self.latest = self.latest.max((interval.begin_unix_ns, interval.length_ns));
@@ -55,7 +55,7 @@ impl Exposition {
         self.forget();
     }
 
-    /// Drops the groups beyond the limit that were idle for longest.
+    /// Drops the groups beyond the limit, least recently active first.
     fn forget(&mut self) {
         let excess = self.groups.len().saturating_sub(MOST_GROUPS);
         if excess > 0 {
@@ -72,7 +72,7 @@ impl Exposition {
         }
     }
 
-    /// Returns the text at `now_unix_ns` (ns since 1970-01-01 UTC).
+    /// Returns the Prometheus text as of `now_unix_ns` (ns since 1970-01-01 UTC).
     pub(crate) fn text(&self, now_unix_ns: i64) -> String {
         let mut out = String::new();
         let labels: Vec<String> = self.groups.keys().map(|group| labels(group)).collect();
@@ -114,10 +114,10 @@ impl Exposition {
         out
     }
 
-    /// Returns the longest call of the group in the latest complete interval, in ns; 0 if there was none.
+    /// Returns the duration of the group's longest call in the latest complete interval, in ns; 0 if there was no call.
     fn longest_ns(&self, shown: &Shown, now_unix_ns: i64) -> u64 {
         let (latest, length_ns) = self.latest;
-        // Intervals without calls are not passed on: if the latest one is old, nothing was called since.
+        // Intervals without calls are not delivered: if the latest one is old, there were no calls since.
         let is_old = now_unix_ns.saturating_sub_unsigned(length_ns.saturating_mul(3)) > latest;
         if is_old || shown.latest_unix_ns != latest { 0 } else { shown.longest_ns }
     }
@@ -149,7 +149,8 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// Writes cumulative lines. Bucket `b` holds 2^(b-1) to 2^b - 1, so le = 2^b - 1: a call of 4096 bytes is above le = 4095.
+/// Writes the cumulative bucket lines of one histogram. Bucket `b` holds 2^(b-1) to 2^b - 1, so le = 2^b - 1: a call of 4096 bytes is above
+/// le = 4095.
 fn histogram(
     out: &mut String,
     name: &str,

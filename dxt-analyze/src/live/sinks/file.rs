@@ -1,4 +1,4 @@
-//! Output files of destinations. An agent locks each of its files: two agents on one file would remove each other's lines.
+//! Output files of destinations. An agent locks each of its files: two agents on one file would truncate each other's lines.
 
 use crate::live::shown;
 use crate::written::growing;
@@ -10,13 +10,13 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// File or standard output. It always contains whole pieces.
+/// Output file or standard output. Writes are all or nothing: the file never ends with part of a record.
 pub(super) struct Output {
     path: Option<PathBuf>,
-    /// Text with which each nonempty file of this destination begins.
+    /// Header text at the beginning of each nonempty file of this destination.
     head: &'static str,
     file: Option<File>,
-    /// Bytes of whole pieces in the file.
+    /// Length of the complete records in the file, in bytes.
     length: u64,
 }
 
@@ -32,7 +32,7 @@ impl Output {
     /// Truncates the file to `length` bytes.
     ///
     /// # Errors
-    /// If the system call fails.
+    /// Fails if the system call fails.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
         // Devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
@@ -42,16 +42,17 @@ impl Output {
         Ok(())
     }
 
-    /// True if nothing was written yet.
+    /// True if nothing has been written to the output.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Opens the file: a new or empty one, or, with the `position` of an earlier agent, that agent's file truncated to the position.
-    /// No other content is overwritten.
+    /// Opens the file, which must be new or empty. With the `position` of an earlier agent, opens that agent's file and truncates it to the
+    /// position. No other content is overwritten.
     ///
     /// # Errors
-    /// If the file has content without a position, is of another kind or locked by another agent, or cannot be created.
+    /// Fails if the file has content but `position` is `None`, if another agent has locked it, if it is not a file of this destination, or
+    /// if it cannot be created.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = locked(path)?;
@@ -65,10 +66,10 @@ impl Output {
         self.cut(length)
     }
 
-    /// Opens the file with its content, whichever agent wrote it, except for an incomplete last line.
+    /// Opens the file for appending, whichever agent wrote its content. An incomplete last line is removed.
     ///
     /// # Errors
-    /// If the file cannot be created or read, or is of another kind.
+    /// Fails if the file cannot be created or read, or is not a file of this destination.
     #[cfg(feature = "parquet")]
     pub(super) fn take_up(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
@@ -80,7 +81,7 @@ impl Output {
         self.cut(length)
     }
 
-    /// Fails if a file that would be truncated to `length` bytes was not written to this destination, so that no other data is lost.
+    /// Fails if a file that would be truncated to `length` bytes was not written by this destination, so that no foreign data is lost.
     fn check(&self, file: &File, length: u64) -> Result<()> {
         let about = file.metadata()?;
         if !about.is_file() || about.len() == 0 {
@@ -97,10 +98,10 @@ impl Output {
         Ok(())
     }
 
-    /// Appends a piece.
+    /// Appends `piece`, one or more complete records.
     ///
     /// # Errors
-    /// If the write fails; no part of the piece remains.
+    /// Fails if the write fails; then no part of `piece` remains in the file.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             let mut out = std::io::stdout().lock();
@@ -116,10 +117,10 @@ impl Output {
         written
     }
 
-    /// Makes the written data durable; returns its length if it is a file.
+    /// Makes the written data durable. Returns the file's length; `None` for a pipe or device.
     ///
     /// # Errors
-    /// If fdatasync(2) fails.
+    /// Fails if fdatasync(2) fails.
     pub(super) fn settle(&mut self) -> Result<Option<u64>> {
         if let Some(file) = &self.file {
             match file.sync_data() {
@@ -164,10 +165,10 @@ fn locked(path: &Path) -> Result<File> {
                 "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
                 shown::path(path)
             ),
-            // File systems without locks, such as Lustre mounted without them.
+            // Some file systems have no locks, such as Lustre mounted without them: continue unlocked.
             Err(_) => return Ok(file),
         }
-        // The earlier holder of the lock may have removed the file: this one would have no name, so try again.
+        // The earlier holder of the lock may have removed the file. Then this one no longer has a name, so try again.
         if path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (about.dev(), about.ino())) {
             return Ok(file);
         }
@@ -192,7 +193,7 @@ mod tests {
         }
         drop(first);
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\na line\n");
-        // An agent that resumes where the first one was.
+        // An agent that resumes at the first agent's position.
         output().begin(Some(7)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
     }

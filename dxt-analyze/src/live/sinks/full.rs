@@ -1,4 +1,4 @@
-//! Events with all fields, each as one JSON object, with times in whole ns. Can be read back.
+//! Events as JSON objects with all fields and times in whole ns. Other commands can parse them back into events.
 
 #[cfg(any(test, feature = "nats"))]
 use crate::live::about::{Process, Target};
@@ -25,11 +25,12 @@ pub(super) struct Line<'a> {
     pub(super) node: Cow<'a, str>,
     pub(super) rank: i32,
     pub(super) pid: u32,
-    /// Process start in ticks since boot, with `spool`, the number of its spool, and `epoch_unix_ns`, the zero point of its times.
+    /// Start of the process, in clock ticks since boot. Below, `spool` is the spool's number and `epoch_unix_ns` the zero point of its
+    /// times.
     pub(super) started: u64,
     pub(super) spool: u64,
     pub(super) epoch_unix_ns: i64,
-    /// Position in the spool: thread, buffer and slot.
+    /// Position of the call in the spool. With the next two fields: index of the thread, number of its buffer, slot in the buffer.
     pub(super) thread: u32,
     pub(super) sequence: u32,
     pub(super) slot: u32,
@@ -55,7 +56,7 @@ pub(super) struct Line<'a> {
     pub(super) stands_for: u32,
 }
 
-/// Message of a stream besides events: calls that an agent has dropped since it began.
+/// Message in a NATS stream of calls: number of calls that an agent has dropped since it started.
 #[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dropped<'a> {
@@ -63,12 +64,13 @@ pub(crate) struct Dropped<'a> {
     pub(crate) agent: Cow<'a, str>,
 }
 
-/// Message of a stream: processes that came and went unseen on an agent's node, counted since the first of the agents that it resumes.
+/// Message in a NATS stream of calls: number of processes on an agent's node that ended before the agent could observe them. The count
+/// includes that of earlier agents which this one resumed.
 #[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unseen<'a> {
     pub(crate) unseen: u64,
-    /// Id of the agent, kept by agents that resume it.
+    /// Id of the agent; an agent that resumes it keeps the id.
     pub(crate) watcher: Cow<'a, str>,
 }
 
@@ -112,7 +114,7 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the layer of a name; [`Layer::Other`] if this version does not know it.
+/// Returns the I/O layer with this name; [`Layer::Other`] if this version does not know the name.
 #[cfg(any(test, feature = "nats"))]
 fn layer(name: &str) -> Layer {
     use Layer::{Daos, Dfs, Hdf5, Mpi, Mpiio, Pnetcdf, Posix, Stdio};
@@ -120,10 +122,10 @@ fn layer(name: &str) -> Layer {
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
 }
 
-/// Parses a line.
+/// Parses one JSON line into an event.
 ///
 /// # Errors
-/// If the text is no such line.
+/// Fails if the text is not an event as written here.
 #[cfg(any(test, feature = "nats"))]
 pub(crate) fn parse(text: &[u8]) -> Result<Event> {
     let line: Line<'_> = serde_json::from_slice(text)?;

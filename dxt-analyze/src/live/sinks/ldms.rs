@@ -11,11 +11,11 @@ use anyhow::{Result, anyhow, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-/// Address of a daemon's stream: the parts in the order of `--to ldms:`.
+/// Address of an LDMS daemon and its stream: transport, host, port, authentication, stream, as in `--to ldms:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address([String; 5]);
 
-/// Parts of an address: the connector's variable and the default of each.
+/// Parts of an address: the connector's environment variable for each, and the default.
 const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_XPRT", "sock"),
     ("DARSHAN_LDMS_HOST", "localhost"),
@@ -24,7 +24,7 @@ const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_STREAM", "darshanConnector"),
 ];
 
-/// Connector variables that select modules, and the prefixes of these modules' names in messages.
+/// Environment variables of the connector that select modules, and the prefixes of these modules' names in messages.
 const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_POSIX", "POSIX"),
     ("DARSHAN_LDMS_ENABLE_MPIIO", "MPIIO"),
@@ -32,12 +32,12 @@ const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_HDF5", "H5"),
 ];
 
-/// Publishing programs, newest first: name, option for the stream, and maximum bytes of a line that is not split.
+/// Publishing programs of LDMS, newest first: name, option for the stream, and maximum bytes of a line that is not split.
 const PROGRAMS: [(&str, &str, usize); 2] =
     [("ldms_msg_publish", "-m", usize::MAX), ("ldmsd_stream_publish", "-s", 4094)];
 
 impl Address {
-    /// Parses the text after `ldms:`; parts left out come from `environment`, or are the defaults.
+    /// Parses the text after `ldms:`. Missing parts come from `environment`, else from the defaults.
     pub(super) fn of(text: &str, environment: impl Fn(&str) -> Option<String>) -> Self {
         let mut given = text.split(',');
         Self(PARTS.map(|(variable, usual)| {
@@ -47,10 +47,10 @@ impl Address {
         }))
     }
 
-    /// Checks the text after `ldms:`.
+    /// Checks the syntax of the text after `ldms:`.
     ///
     /// # Errors
-    /// If there are too many parts.
+    /// Fails if there are more than five parts.
     pub(super) fn check(text: &str) -> Result<()> {
         if text.split(',').count() <= PARTS.len() {
             Ok(())
@@ -59,12 +59,13 @@ impl Address {
         }
     }
 
-    /// Returns the address as the user would write it, redacted.
+    /// Returns the address as the user would write it, with passwords removed.
     pub(super) fn name(&self) -> String {
         format!("ldms:{}", shown::url(&self.0.join(",")))
     }
 
-    /// Returns the command that sends its standard input line by line: both programs can read lines from a file only.
+    /// Returns the command line of a program that sends its standard input line by line. The input is named as a file, since both programs
+    /// read lines from a file only.
     fn program(&self, path: PathBuf, stream_option: &str) -> Program {
         let [xprt, host, port, auth, stream] = &self.0;
         let options = [("-x", xprt), ("-h", host), ("-p", port), ("-a", auth), (stream_option, stream)];
@@ -75,7 +76,7 @@ impl Address {
     }
 }
 
-/// Returns the modules whose calls are sent: those selected by variables, or all.
+/// Returns the modules whose calls are sent: those selected by environment variables, or all.
 fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     let chosen: Vec<&str> =
         MODULES.into_iter().filter(|(name, _)| environment(name).is_some()).map(|(_, module)| module).collect();
@@ -85,7 +86,7 @@ fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     chosen
 }
 
-/// Returns the first of [`PROGRAMS`] found in the directories of `path`.
+/// Returns the first of [`PROGRAMS`] that is installed: path, option for the stream, maximum line. `path` is the value of `PATH`.
 fn installed(path: &str) -> Option<(PathBuf, &'static str, usize)> {
     PROGRAMS.into_iter().find_map(|(name, option, most)| {
         let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_program(file))?;
@@ -101,14 +102,14 @@ fn is_program(file: &Path) -> bool {
 pub(super) struct Ldms {
     address: Address,
     modules: Vec<&'static str>,
-    /// True to write messages to standard error too.
+    /// True to copy messages to standard error.
     verbose: bool,
     publisher: Option<Publisher>,
     /// Maximum length of a line, in bytes.
     most_bytes: usize,
     too_long: u64,
     others: u64,
-    /// Dropped events already reported.
+    /// Number of dropped events already reported to the user.
     told: Cell<u64>,
 }
 
@@ -193,7 +194,7 @@ impl Sink for Ldms {
 }
 
 impl Drop for Ldms {
-    /// Reports events lost at the very end, after the last regular report.
+    /// Reports events that were lost after the last regular report.
     fn drop(&mut self) {
         if let Some(publisher) = &mut self.publisher {
             publisher.end();

@@ -1,5 +1,5 @@
-//! Events as lines of a file, JSON or CSV. A resumed agent truncates the file to the position of the earlier agent, so that no line is
-//! there twice.
+//! Events as lines of a file, JSON or CSV. A resumed agent truncates the file to the position of the earlier agent, so that no line occurs
+//! twice.
 
 use super::file::Output;
 use super::{Sink, connector};
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// JSON objects with the connector's names.
+    /// JSON objects in the format of the LDMS-Darshan connector.
     Json,
-    /// CSV with the 26 columns of the connector's paper.
+    /// CSV with the 26 columns of the LDMS-Darshan connector's paper.
     Csv,
-    /// JSON objects with all fields, under this project's names.
+    /// JSON objects with all fields, under this tool's own field names.
     Full,
 }
 

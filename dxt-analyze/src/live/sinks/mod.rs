@@ -1,4 +1,5 @@
-//! Destinations of events and intervals. What a destination does not take is counted, and none of them delays the agent for long.
+//! Destinations of events and interval sums. Data that a destination does not accept is counted as lost. No destination delays the agent
+//! for long.
 
 mod connector;
 mod courier;
@@ -31,97 +32,97 @@ use super::interval::Interval;
 use crate::exit::is_closed_pipe;
 use anyhow::Result;
 
-/// Error message if the system has no certificates to verify a server's certificate with.
+/// Error message if the system has no certificates with which to verify a server's certificate.
 #[cfg(any(feature = "live-http", feature = "postgres"))]
 const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
-/// Destination.
+/// Destination of events, interval sums, or both.
 pub trait Sink {
-    /// True if it wants single calls.
+    /// True if the destination wants events (single calls) besides interval sums.
     fn wants_events(&self) -> bool {
         true
     }
 
-    /// Opens the destination; a position from [`Self::settle`] of an earlier agent makes it resume there.
+    /// Opens the destination. With `_position`, as returned by [`Self::settle`] of an earlier agent, output resumes there.
     ///
     /// # Errors
-    /// If the destination cannot be used.
+    /// Fails if the destination cannot be used.
     fn begin(&mut self, _position: Option<u64>) -> Result<()> {
         Ok(())
     }
 
-    /// Takes events, each process's in order.
+    /// Delivers events; those of one process come in order.
     ///
     /// # Errors
-    /// If it does not take them: they count as lost, unless [`Self::dropped`] says otherwise.
+    /// Fails if the events are not accepted: they count as lost, unless [`Self::dropped`] says otherwise.
     fn events(&mut self, _events: &[Event]) -> Result<()> {
         Ok(())
     }
 
-    /// Takes the sums of an interval.
+    /// Delivers the sums of an interval.
     ///
     /// # Errors
-    /// If it does not take them.
+    /// Fails if the sums are not accepted.
     fn interval(&mut self, _interval: &Interval) -> Result<()> {
         Ok(())
     }
 
-    /// Flushes what was given; returns the position from which a later agent can resume.
+    /// Flushes the data delivered so far. Returns the position from which a later agent can resume; `None` if it cannot.
     ///
     /// # Errors
-    /// If that fails.
+    /// Fails if the flush fails.
     fn settle(&mut self) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// Confirms that the state file holds the position of the latest [`Self::settle`], or that there is no state file.
+    /// Informs the destination that its position from the latest [`Self::settle`] is in the state file, or that there is no state file.
     fn saved(&mut self) {}
 
-    /// Completes the output; nothing more is given.
+    /// Completes the output; no data is delivered afterwards.
     ///
     /// # Errors
-    /// If something could not be completed.
+    /// Fails if part of the output could not be completed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Passes on what still waits, for a bounded time: nothing more will be given.
+    /// Sends queued data, for a bounded time; no data is delivered afterwards.
     fn end(&mut self) {}
 
-    /// True if something given has not arrived: a resumed agent must be given it again.
+    /// True if delivered data has not arrived yet: a resumed agent must deliver it again.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// Takes messages for the user, besides returned errors.
+    /// Takes the pending messages for the user. Returned errors are not among them.
     fn messages(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the number of events that it could not pass on, besides those for which it returned an error.
+    /// Returns the number of events lost besides those for which [`Self::events`] returned an error.
     fn dropped(&self) -> u64 {
         0
     }
 
-    /// True if it lost any calls or sums, besides those for which it returned an error.
+    /// True if calls or sums were lost besides those for which an error was returned.
     fn has_lost(&self) -> bool {
         self.dropped() > 0
     }
 
-    /// Returns the number of events whose operations have no name in its format.
+    /// Returns the number of events omitted because their operations have no name in the output format.
     fn other_operations(&self) -> u64 {
         0
     }
 }
 
-/// Destination with its name, losses and messages.
+/// Destination with its name on the command line, loss counters and messages.
 pub struct Outlet {
     name: String,
     sink: Box<dyn Sink>,
     dropped: u64,
-    /// True if it failed the last time; a failure is reported once.
+    /// True if the latest delivery failed; repeated failures are reported once.
     failing: bool,
-    /// True if it ever failed, so that something is missing there.
+    /// True if a delivery ever failed, so that data is missing in the output.
     has_failed: bool,
     said: Vec<String>,
 }
@@ -133,27 +134,27 @@ impl Outlet {
         Self { name, sink, dropped: 0, failing: false, has_failed: false, said: Vec::new() }
     }
 
-    /// Returns the name that the user gave it.
+    /// Returns the name by which the user refers to the destination.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// See [`Sink::begin`].
+    /// Forwards to [`Sink::begin`], which opens the destination.
     ///
     /// # Errors
-    /// If the destination cannot be used.
+    /// Fails if the destination cannot be used.
     pub fn begin(&mut self, position: Option<u64>) -> Result<()> {
         self.sink.begin(position)
     }
 
-    /// See [`Sink::wants_events`].
+    /// Forwards to [`Sink::wants_events`]: true if the destination wants single calls.
     #[must_use]
     pub fn wants_events(&self) -> bool {
         self.sink.wants_events()
     }
 
-    /// Passes events on.
+    /// Delivers events to the destination.
     pub fn events(&mut self, events: &[Event]) {
         if self.sink.wants_events() {
             let result = self.sink.events(events);
@@ -163,16 +164,16 @@ impl Outlet {
         }
     }
 
-    /// Passes an interval on.
+    /// Delivers interval sums to the destination.
     pub fn interval(&mut self, interval: &Interval) {
         let result = self.sink.interval(interval);
-        // Destinations of events are judged by their events: only an error counts here.
+        // For destinations of events, sums do not clear an earlier failure: only an error counts here.
         if result.is_err() || !self.sink.wants_events() {
             self.went(result);
         }
     }
 
-    /// See [`Sink::settle`].
+    /// Forwards to [`Sink::settle`], which flushes the destination; a failure is reported to the user.
     pub fn settle(&mut self) -> Option<u64> {
         match self.sink.settle() {
             Ok(position) => position,
@@ -183,48 +184,48 @@ impl Outlet {
         }
     }
 
-    /// See [`Sink::finish`].
+    /// Forwards to [`Sink::finish`], which completes the output; a failure is reported to the user.
     pub fn finish(&mut self) {
         if let Err(error) = self.sink.finish() {
             self.went(Err(error));
         }
     }
 
-    /// See [`Sink::saved`].
+    /// Forwards to [`Sink::saved`]: the state file now holds the destination's position.
     pub fn saved(&mut self) {
         self.sink.saved();
     }
 
-    /// See [`Sink::end`].
+    /// Forwards to [`Sink::end`], which sends queued data.
     pub fn end(&mut self) {
         self.sink.end();
     }
 
-    /// See [`Sink::is_behind`].
+    /// Forwards to [`Sink::is_behind`]: true if delivered data has not arrived yet.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.sink.is_behind()
     }
 
-    /// Returns the number of events lost to it.
+    /// Returns the number of events that the destination lost.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped + self.sink.dropped()
     }
 
-    /// True if something is missing there. A reader that closed its pipe does not count.
+    /// True if data is missing in the destination. A reader that closed its pipe does not count.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         self.has_failed || self.sink.has_lost()
     }
 
-    /// See [`Sink::other_operations`].
+    /// Forwards to [`Sink::other_operations`]: number of events whose operations have no name in the output format.
     #[must_use]
     pub fn other_operations(&self) -> u64 {
         self.sink.other_operations()
     }
 
-    /// Takes its messages for the user.
+    /// Takes the pending messages for the user.
     pub fn messages(&mut self) -> Vec<String> {
         let more = self.sink.messages();
         self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));

@@ -1,5 +1,6 @@
-//! Calls as messages of a NATS JetStream stream: the JSON lines of `events`, each with the call's id as message id, so that the server
-//! drops repeated ones. Numbers of dropped calls and of processes that came and went unseen are messages too.
+//! Calls as messages of a NATS JetStream stream. Each is a JSON line as in `--to events`, with the call's id as message id, so that the
+//! server drops duplicates. Messages also report how many calls were dropped, and how many processes ended before the agent could observe
+//! them.
 
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
@@ -15,35 +16,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
-/// Maximum calls that wait; each takes some 150 bytes.
+/// Maximum calls waiting to be sent; each takes some 150 bytes.
 const MOST_EVENTS: usize = 1 << 17;
-/// Timeout of a batch, as a multiple of [`PATIENCE`].
+/// Timeout for sending a batch of messages, as a multiple of [`PATIENCE`].
 const TIMES: u32 = 4;
 
-/// Carrier to a stream.
+/// Sender of messages to a NATS stream.
 struct Publisher {
     address: Address,
     runtime: Runtime,
     connection: Option<Connection>,
-    /// Dropped calls already reported to the stream.
+    /// Number of dropped calls already reported in messages to the NATS stream.
     told: u64,
-    /// Unseen processes already reported to the stream.
+    /// Number of unobserved processes already reported in messages to the NATS stream.
     told_unseen: u64,
     unseen: Arc<Unseen>,
-    /// Name of this agent, for messages of its own.
+    /// Name of this agent, used in messages about the agent itself.
     agent: String,
 }
 
-/// Count shared by the agent and the sending thread. Not queued as a message, since waiting messages may be dropped.
+/// Count of processes that ended before the agent could observe them, shared with the sending thread. Not queued as a message, since
+/// waiting messages may be dropped.
 struct Unseen {
-    /// Id of this agent, kept by agents that resume it.
+    /// Id of this agent; an agent that resumes it keeps the id.
     watcher: AtomicU64,
     count: AtomicU64,
 }
 
 pub(crate) struct Messages {
     unseen: Arc<Unseen>,
-    /// True if the latest interval raised the count of unseen processes.
+    /// True if the count of unobserved processes grew in the latest interval.
     has_word: bool,
 }
 
@@ -74,10 +76,10 @@ impl Cargo for Messages {
     }
 }
 
-/// Opens the destination of a URL.
+/// Opens the destination `url`, `nats://HOST:PORT/SUBJECT`.
 ///
 /// # Errors
-/// If that is no address of a stream.
+/// Fails if `url` is not the address of a stream.
 pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     let agent = format!("{}-{}-{}", names::node(), std::process::id(), unix_ns());
     let unseen = Arc::new(Unseen { watcher: watcher(&agent).into(), count: 0.into() });
@@ -94,14 +96,14 @@ pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, messages))
 }
 
-/// Returns an id that no other agent has, with near certainty.
+/// Returns a random id for this agent, unique with near certainty.
 fn watcher(agent: &str) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(agent)
 }
 
 impl Publisher {
-    /// Sends messages, and waits until the stream has stored all of them.
+    /// Sends `messages`, and waits until the stream has stored all of them.
     async fn send(address: &Address, connection: &Connection, messages: Vec<(String, Vec<u8>)>) -> Result<()> {
         let mut awaited = Vec::with_capacity(messages.len());
         for (id, text) in messages {

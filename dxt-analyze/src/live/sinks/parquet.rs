@@ -1,6 +1,7 @@
-//! Events as Parquet, one file per minute or so: `DIR/part-<number>.parquet`. A Parquet file is complete or useless, so later events wait
-//! as JSON lines in `DIR/pending.jsonl`. A resumed agent truncates these lines to the position of the earlier agent. Files are made
-//! only of lines that the state knows, so no event is there twice. An agent without a state first makes a file of the lines found.
+//! Events as Parquet, one file per minute or so: `DIR/part-<number>.parquet`. A Parquet file is unreadable until it is complete, so later
+//! events wait as JSON lines in `DIR/pending.jsonl`. A resumed agent truncates these lines to the position of the earlier agent. Parquet
+//! files are made only of lines that the saved state includes, so no event is stored twice. An agent without a saved state first converts
+//! the lines that it finds.
 
 use super::Sink;
 use super::file::Output;
@@ -18,22 +19,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of pending lines at which a file is made before its time.
+/// Size of the pending lines, in bytes, at which a Parquet file is completed before its time.
 const MOST_PENDING: u64 = 256 << 20;
 const ROWS: usize = 1 << 16;
-/// Low bits of a position that hold the length of the pending lines; the file number is above them.
+/// Number of low bits of a position that hold the length of the pending lines; the bits above hold the file number.
 const PENDING_BITS: u32 = 40;
 
 pub(crate) struct Parquet {
     directory: PathBuf,
     pending: Output,
     number: u64,
-    /// True if the state knows all pending lines.
+    /// True if the saved state includes all pending lines.
     is_known: bool,
     every: Duration,
     next: Instant,
     text: Vec<u8>,
-    /// Pending lines that could not be parsed.
+    /// Number of pending lines that could not be parsed.
     unreadable: u64,
     said: Vec<String>,
 }
@@ -61,13 +62,13 @@ impl Parquet {
         Instant::now() >= self.next || self.pending.length() > MOST_PENDING
     }
 
-    /// Makes a file of the pending lines.
+    /// Converts the pending lines to the next Parquet file.
     fn rotate(&mut self) -> Result<()> {
         self.next = Instant::now() + self.every;
         if self.pending.is_empty() {
             return Ok(());
         }
-        // Another agent may have made a file of this number.
+        // Another agent may already have written a file with this number.
         while self.part().symlink_metadata().is_ok() {
             self.number += 1;
         }
@@ -86,7 +87,7 @@ impl Parquet {
         self.pending.cut(0)
     }
 
-    /// Makes a file of the lines that a killed agent without a state left behind.
+    /// Converts the lines that a killed agent without a saved state left behind to a Parquet file.
     fn take_up(&mut self) -> Result<()> {
         self.pending.take_up()?;
         if self.pending.is_empty() {
@@ -110,7 +111,7 @@ impl Sink for Parquet {
             Some(position) => {
                 self.number = position >> PENDING_BITS;
                 self.pending.begin(Some(position & ((1 << PENDING_BITS) - 1)))?;
-                // The file was made of exactly the pending lines that the state knows, so they are done.
+                // The file was made of exactly the pending lines that the saved state includes, so they are done.
                 if self.part().exists() {
                     self.number += 1;
                     self.pending.cut(0)?;
@@ -140,7 +141,7 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        // Here too, in case no more events come.
+        // Checked here too, in case no more events arrive.
         if self.is_known && self.is_due() {
             self.rotate()?;
         }
@@ -160,7 +161,7 @@ impl Sink for Parquet {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // A resumed agent is given again what the state does not know.
+        // After a restart, events that the saved state does not include are delivered again.
         if !self.is_known {
             return Ok(());
         }
@@ -173,7 +174,7 @@ impl Sink for Parquet {
 
 struct Converted {
     rows: u64,
-    /// Lines that are no events, e.g. left behind by a failure of the node.
+    /// Lines that cannot be parsed as events, e.g. damaged by a failure of the node.
     unreadable: u64,
 }
 
@@ -220,7 +221,7 @@ fn table(rows: &[Line<'_>]) -> Result<RecordBatch> {
         ("exe", texts(rows.iter().map(|row| &row.exe))),
         ("file", texts(rows.iter().map(|row| &row.file))),
         ("file_system", texts(rows.iter().map(|row| &row.file_system))),
-        // As text: an unsigned number of 64 bits.
+        // Written as text, since it is an unsigned 64-bit number.
         ("record_id", texts(rows.iter().map(|row| row.record_id.to_string()))),
         ("layer", texts(rows.iter().map(|row| &row.layer))),
         ("op", texts(rows.iter().map(|row| &row.op))),

@@ -1,4 +1,4 @@
-//! Destinations by their names on the command line (`--to`).
+//! Destinations as named on the command line (`--to`).
 
 use super::intervals::Intervals;
 use super::ldms::{Address, Ldms};
@@ -12,30 +12,30 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Destination as given on the command line; paths are `None` for standard output.
+/// Destination as given on the command line. A path of `None` stands for standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
-    /// JSON lines in the connector's form.
+    /// Calls as JSON lines in the format of the LDMS-Darshan connector.
     Connector(Option<PathBuf>),
-    /// CSV in the connector's columns.
+    /// Calls as CSV with the columns of the LDMS-Darshan connector.
     Csv(Option<PathBuf>),
-    /// JSON lines with all fields.
+    /// Calls as JSON lines with all fields.
     Events(Option<PathBuf>),
-    /// JSON lines of sums over intervals.
+    /// Interval sums as JSON lines.
     Intervals(Option<PathBuf>),
-    /// Directory of Parquet files with all fields.
+    /// Calls as Parquet files with all fields, in this directory.
     Parquet(PathBuf),
-    /// LDMS, through its own program: the text after `ldms:`.
+    /// Calls sent to an LDMS daemon by LDMS's own program; the value is the text after `ldms:`.
     Ldms(String),
-    /// Sums for Prometheus, by the address to listen on.
+    /// Interval sums for Prometheus; the value is the address to listen on.
     Prometheus(String),
-    /// Sums in InfluxDB's line protocol, by URL.
+    /// Interval sums in InfluxDB's line protocol; the value is a URL.
     Influx(String),
-    /// Calls in PostgreSQL, by URL.
+    /// Calls as rows in PostgreSQL; the value is a URL.
     Postgres(String),
-    /// Calls in a NATS JetStream stream, by URL.
+    /// Calls as messages of a NATS JetStream stream; the value is a URL.
     Nats(String),
-    /// Unknown destination, by its kind only: the rest of the text may hold a password and is never repeated.
+    /// Unknown destination; the value is the text before the first colon. The rest may hold a password and is never repeated.
     Unknown(String),
 }
 
@@ -68,10 +68,10 @@ impl FromStr for To {
 }
 
 impl To {
-    /// Creates the destination; for Parquet, a file is completed every `rotate`.
+    /// Creates the destination. Only for Parquet: a file is completed every `rotate`.
     ///
     /// # Errors
-    /// If the text is no valid destination, or this build lacks it.
+    /// Fails if the text is not a valid destination, or this build does not support the destination.
     pub fn open(&self, rotate: Duration) -> Result<Outlet> {
         let here = self.here();
         let this = &here;
@@ -97,7 +97,7 @@ impl To {
         Ok(Outlet::new(name, sink))
     }
 
-    /// True if it has exactly the connector's fields.
+    /// True if the output has exactly the fields of the LDMS-Darshan connector.
     #[must_use]
     pub const fn is_of_connectors_form(&self) -> bool {
         matches!(self, Self::Connector(_) | Self::Csv(_) | Self::Ldms(_))
@@ -116,7 +116,7 @@ impl To {
         }
     }
 
-    /// Refuses addresses that cannot be meant, before anything is done; the message shows nothing that may be a password.
+    /// Rejects invalid addresses before anything is done. The error message shows nothing that may be a password.
     fn check(&self) -> Result<()> {
         match self {
             Self::Connector(path) | Self::Csv(path) | Self::Events(path) | Self::Intervals(path) => {
@@ -131,7 +131,7 @@ impl To {
     }
 }
 
-/// Refuses a URL as a path, since it would become a file of that name.
+/// Rejects a URL given as a path, since it would create a file of that name.
 fn no_url(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     if text.starts_with("//") || text.contains("://") {
@@ -206,14 +206,14 @@ fn nats(_url: &str) -> Result<Box<dyn Sink>> {
     Err(without("NATS", "nats"))
 }
 
-/// Returns the error of a build without a destination.
+/// Returns the error message for a destination (`what`) that needs the build feature `feature`.
 #[cfg(not(all(feature = "postgres", feature = "nats")))]
 fn without(what: &str, feature: &str) -> anyhow::Error {
     let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
     UsageError(text).into()
 }
 
-/// Returns the URL of a destination named like its URLs' scheme: `nats://...` and `nats:nats://...` are the same.
+/// Returns the URL of a destination whose name equals its URL scheme: `nats://...` and `nats:nats://...` are the same.
 fn url(text: &str, rest: &str) -> String {
     if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
 }
@@ -239,14 +239,14 @@ pub(crate) fn plain(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// True if an `@` comes after the authority of the URL: a parser would take part of the user or password for the host.
+/// True if an `@` follows the authority part of the URL: then a parser would take part of the user or password for the host.
 pub(super) fn is_odd(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     !authority.is_empty() && behind.contains('@')
 }
 
-/// Reason for which URLs with [`is_odd`] are refused.
+/// Error text for URLs that [`is_odd`] rejects.
 pub(super) const ODD: &str = "an `@` stands behind a `/`, `?` or `#`: in a user or password, write %2F, %3F or %23 for these; elsewhere, %40 for the `@`";
 
 #[cfg(test)]

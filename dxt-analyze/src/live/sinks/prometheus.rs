@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time for which a text is reused: it may have tens of thousands of lines.
+/// Time for which a generated text is reused: it may have tens of thousands of lines.
 const FRESH: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Returns the text, shared by all requests within [`FRESH`].
+    /// Returns the metrics text, shared by all requests within [`FRESH`].
     fn text(&mut self) -> Bytes {
         let fresh = self.text.as_ref().filter(|(made, _)| made.elapsed() < FRESH).map(|(_, text)| text.clone());
         fresh.unwrap_or_else(|| {
@@ -39,17 +39,17 @@ impl Shown {
     }
 }
 
-/// Server that answers each request with all sums.
+/// HTTP server that answers each request with all sums.
 pub(crate) struct Prometheus {
     address: String,
     shown: Arc<Mutex<Shown>>,
 }
 
 impl Prometheus {
-    /// Takes `ADDRESS:PORT`, or a port on the loopback address.
+    /// Parses `ADDRESS:PORT`, or a port alone, which stands for the loopback address.
     ///
     /// # Errors
-    /// If the address contains a user: there is no authentication.
+    /// Fails if the address contains a user name: there is no authentication.
     pub(crate) fn new(address: &str) -> Result<Self> {
         if address.contains('@') {
             bail!(UsageError("prometheus takes an address to listen at, ADDRESS:PORT, and no user".into()));

@@ -1,5 +1,5 @@
-//! Child program that is given lines on its standard input, by a thread, so that the agent never waits for it. It is restarted when it
-//! ends; lines that it could not be given are counted.
+//! Child program that receives lines on its standard input. A thread writes them, so that the agent never waits for the program. The
+//! program is restarted when it ends; lines that it could not receive are counted.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
@@ -13,26 +13,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of waiting lines: some 80,000 messages.
+/// Maximum bytes of queued lines: some 80,000 messages.
 const WAITING_BYTES: usize = 32 << 20;
-/// Maximum time that new lines wait for room.
+/// Maximum time that new lines wait for room in the queue.
 const ROOM_WAIT: Duration = Duration::from_millis(200);
 /// Pause before the program is restarted.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Lifetime after which the program is taken to have reached its daemon.
+/// Lifetime after which the program is assumed to have reached its daemon.
 const LIVES: Duration = Duration::from_millis(500);
-/// Maximum time, at the end, for the program to send what it was given.
+/// Maximum time, at shutdown, for the program to send the lines that it has received.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// Period of checks if the program still runs.
+/// Polling period of the check whether the program still runs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of latest lines whose lengths are kept: the default capacity of a pipe.
+/// Number of most recently written bytes for which line lengths are remembered: the default capacity of a pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
     pub(super) args: Vec<String>,
-    /// Address of its daemon, for messages.
+    /// Address of the program's daemon, for messages.
     pub(super) daemon: String,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Program {
 struct Shared {
     waiting: AtomicUsize,
     dropped: AtomicU64,
-    /// True if the remaining lines are to be dropped.
+    /// True if the thread is to drop the remaining lines.
     gives_up: AtomicBool,
-    /// Reason for which lines are not taken at present.
+    /// Reason for which the program accepts no lines at present.
     trouble: Mutex<Option<String>>,
     child: Mutex<Option<Child>>,
 }
@@ -62,7 +62,7 @@ impl Publisher {
     /// Starts the program and the thread.
     ///
     /// # Errors
-    /// If one of them cannot be started.
+    /// Fails if one of them cannot be started.
     pub(super) fn start(program: Program) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (lines, receiver) = channel();
@@ -73,7 +73,7 @@ impl Publisher {
         Ok(Self { shared, lines: Some(lines), thread: Some(thread) })
     }
 
-    /// Queues lines; those without room within [`ROOM_WAIT`] are dropped.
+    /// Queues lines; those that find no room within [`ROOM_WAIT`] are dropped.
     pub(super) fn publish(&self, lines: Vec<Vec<u8>>) {
         let until = Instant::now() + ROOM_WAIT;
         for line in lines {
@@ -83,7 +83,7 @@ impl Publisher {
             }
             let length = line.len();
             let fits = has_room();
-            // Added before sending, since the thread subtracts it.
+            // Added before the line is queued, since the thread subtracts it.
             self.shared.waiting.fetch_add(if fits { length } else { 0 }, Ordering::Relaxed);
             if !fits || self.lines.as_ref().is_none_or(|lines| lines.send(line).is_err()) {
                 self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -91,17 +91,17 @@ impl Publisher {
         }
     }
 
-    /// Returns the number of lines that the program was not given.
+    /// Returns the number of lines that never reached the program.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Returns why the program takes no lines at present, if so.
+    /// Returns the reason why the program accepts no lines at present, if any.
     pub(super) fn trouble(&self) -> Option<String> {
         held(&self.shared.trouble).clone()
     }
 
-    /// Lets the program send what waits, and ends it; what takes longer than [`END_WAIT`] is dropped.
+    /// Lets the program send the queued lines, then ends it. Lines that take longer than [`END_WAIT`] are dropped.
     pub(super) fn end(&mut self) {
         self.lines = None;
         let Some(thread) = self.thread.take() else { return };
@@ -113,7 +113,7 @@ impl Publisher {
         if !thread.is_finished()
             && let Some(child) = held(&self.shared.child).as_mut()
         {
-            // The program takes nothing: the thread, which may be blocked in a write to it, continues.
+            // The program no longer reads its input: killing it unblocks the thread, which may be in a write to it.
             let _ = child.kill();
         }
         let _ = thread.join();
@@ -124,13 +124,13 @@ struct Feeder {
     program: Program,
     shared: Arc<Shared>,
     input: Option<ChildStdin>,
-    /// Lengths of the latest lines given to the program.
+    /// Lengths of the lines most recently written to the program.
     latest: VecDeque<usize>,
     latest_bytes: usize,
 }
 
 impl Feeder {
-    /// Starts the program; `again` silences its output, which it wrote the first time.
+    /// Starts the program. `again` silences its output: the program wrote the same at its first start.
     fn spawn(&mut self, again: bool) -> Result<()> {
         let says = || if again { Stdio::null() } else { Stdio::from(std::io::stderr()) };
         let mut child = Command::new(&self.program.path)
@@ -200,13 +200,13 @@ impl Feeder {
         }
     }
 
-    /// After the program ended: drops waiting lines, and restarts it until it stays.
+    /// Handles the end of the program: drops the queued lines, and restarts the program until it keeps running.
     fn recover(&mut self, lines: &Receiver<Vec<u8>>) {
         self.count_unread();
         let mut status = String::new();
         let ended = held(&self.shared.child).take();
         if let Some(mut child) = ended {
-            // It has closed its input, but may not have ended yet.
+            // The program has closed its input, but may still be running.
             let _ = child.kill();
             status = child.wait().map(|status| format!(" ({status})")).unwrap_or_default();
         }
@@ -229,7 +229,7 @@ impl Feeder {
         *held(&self.shared.trouble) = None;
     }
 
-    /// Drops lines that arrive before `until`; returns true if no more will come.
+    /// Drops lines that arrive before `until`; returns true if no more lines will arrive.
     fn drop_until(&self, lines: &Receiver<Vec<u8>>, until: Instant) -> bool {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -244,10 +244,10 @@ impl Feeder {
         }
     }
 
-    /// After the last line: lets the program send the rest and end.
+    /// Ends the program after the last line: lets it send the rest, and waits for its exit.
     fn finish(&mut self) {
         let until = Instant::now() + END_WAIT;
-        // Closes its input.
+        // Dropping the pipe closes the program's input.
         self.input = None;
         while !self.has_ended() && Instant::now() < until && !self.shared.gives_up.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK);
@@ -255,7 +255,7 @@ impl Feeder {
         let ended = held(&self.shared.child).take();
         if let Some(mut child) = ended {
             let _ = child.kill();
-            // After a failure it is unknown which of the latest lines it sent: all count as lost.
+            // After a failure, there is no way to find out which of the latest lines it sent: all of them count as lost.
             if !child.wait().is_ok_and(|status| status.success()) {
                 self.drop_lines(self.latest.len() as u64);
             }

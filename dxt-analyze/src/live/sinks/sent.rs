@@ -1,4 +1,4 @@
-//! Destinations that a courier delivers to: items are calls, or lines made of sums.
+//! Destinations served by a [`Courier`] (queue and sending thread). Their items are calls, or lines made of sums.
 
 use super::Sink;
 use super::courier::Courier;
@@ -6,36 +6,36 @@ use crate::live::event::Event;
 use crate::live::interval::Interval;
 use anyhow::Result;
 
-/// Conversion of calls or sums to the items of a destination.
+/// Conversion of calls or interval sums to the items that a destination receives.
 pub(super) trait Cargo {
     type Item: Send + 'static;
-    /// True if items are made of calls, false if of sums.
+    /// True if the items are made of calls; false if they are made of interval sums.
     const OF_EVENTS: bool;
 
     fn of_events(&mut self, _events: &[Event]) -> Vec<Self::Item> {
         Vec::new()
     }
 
-    /// Returns the items for an interval's sums; `lost` items were not delivered so far.
+    /// Returns the items for an interval's sums. `lost` is the number of items that could not be delivered so far.
     fn of_interval(&mut self, _interval: &Interval, _lost: u64) -> Vec<Self::Item> {
         Vec::new()
     }
 
-    /// True if the carrier has a message of its own to send since the latest interval.
+    /// True if the destination is due a message other than items, because of the latest interval.
     fn has_word(&self) -> bool {
         false
     }
 
-    /// Returns the position from which a later agent can resume.
+    /// Returns the output position from which a later agent can resume; `None` if the destination cannot resume.
     fn position(&self) -> Option<u64> {
         None
     }
 
-    /// Resumes at the [`Self::position`] of an earlier agent.
+    /// Resumes at `_position`, which [`Self::position`] of an earlier agent returned.
     fn go_on(&mut self, _position: u64) {}
 }
 
-/// Calls delivered unchanged.
+/// Calls, delivered as they are.
 #[cfg(feature = "postgres")]
 pub(super) struct Calls;
 
@@ -49,14 +49,14 @@ impl Cargo for Calls {
     }
 }
 
-/// Destination with a courier thread of its own.
+/// Destination that a separate courier thread delivers to.
 pub(super) struct Sent<C: Cargo> {
     courier: Courier<C::Item>,
     cargo: C,
 }
 
 impl<C: Cargo> Sent<C> {
-    /// Combines a courier with the source of its items.
+    /// Combines a courier with the conversion that makes its items.
     pub(super) const fn new(courier: Courier<C::Item>, cargo: C) -> Self {
         Self { courier, cargo }
     }

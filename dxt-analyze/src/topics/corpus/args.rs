@@ -5,7 +5,7 @@ use crate::session::{Output, PageOutput};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// Sort keys for jobs.
+/// Keys by which jobs can be sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SortJobs {
     /// Time in I/O, summed over processes
@@ -17,19 +17,19 @@ pub enum SortJobs {
     Share,
     /// Share of the runtime in I/O of the slowest rank
     Slowest,
-    /// Runtime
+    /// Runtime of the job
     Runtime,
-    /// Ranks
+    /// Number of ranks
     Ranks,
-    /// Files used
+    /// Number of files used
     Files,
-    /// Start, latest first
+    /// Start of the job, latest first
     Start,
     /// Path of the first input file
     Source,
 }
 
-/// `corpus`.
+/// Options of `corpus`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Directories, searched recursively, with *.dxt and *.darshan files of any number of jobs; or such files

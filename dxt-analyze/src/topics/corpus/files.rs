@@ -1,4 +1,4 @@
-//! Files of a job, one row each, and file counts by size and sharing.
+//! Rows that describe the files of a job, and file counts by size and sharing.
 
 use super::interface::{Interface, sums as interface_sums};
 use crate::model::{File, Run};
@@ -20,15 +20,15 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
     (u64::MAX, "> 1 TiB"),
 ];
 
-/// Number of ranks of a multi-rank job that used a file.
+/// Number of ranks that used a file, in a job with several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// One rank, as with one file per process.
+    /// Used by one rank, as with one file per process.
     One,
-    /// Several ranks.
+    /// Used by several ranks, but not all.
     Some,
-    /// All ranks.
+    /// Used by all ranks.
     All,
 }
 
@@ -36,7 +36,7 @@ impl Sharing {
     /// All variants, with their names.
     pub const ALL: [(Self, &'static str); 3] = [(Self::One, "one"), (Self::Some, "some"), (Self::All, "all")];
 
-    /// Classifies a file that `processes` of `ranks` used; `None` for a job with one rank.
+    /// Classifies a file that `processes` of the job's `ranks` used; `None` for a job with one rank.
     #[must_use]
     pub fn of(processes: u64, ranks: u64) -> Option<Self> {
         match processes {
@@ -47,27 +47,27 @@ impl Sharing {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the class.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(sharing, _)| *sharing == self).map_or("?", |(_, name)| name)
     }
 }
 
-/// File of a job. Operations, bytes and times are those of the layer that the program called.
+/// Row that describes one file of a job. Operations, bytes and times are those of the layer that the program called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Mount point and type of the file system.
+    /// Mount point and type of the file system that contains the file.
     pub place: String,
     /// Highest byte read or written, plus one: a lower bound of the file size. `None` without data transfer.
     pub size: Option<u64>,
-    /// Processes that used the file.
+    /// Number of processes that used the file.
     pub processes: u64,
-    /// Class of `processes` relative to the job's ranks; `None` for a job with one rank.
+    /// Sharing class of the file; `None` for a job with one rank.
     pub sharing: Option<Sharing>,
-    /// Interface that the program called; of several, the one with most bytes, then most time.
+    /// Interface through which the program used the file; if several, the one with most bytes, then most time.
     pub interface: Option<Interface>,
     /// Stripe size (bytes) and stripe count of the layout's first component, if known.
     pub stripe: Option<(u64, u32)>,
@@ -77,21 +77,21 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// Approximate memory use, in bytes.
+    /// Returns the approximate memory use of the row, in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         size_of::<Self>() + self.file.len() + self.place.len()
     }
 }
 
-/// Totals of a file.
+/// Totals over the calls on one file.
 #[derive(Default)]
 struct Use<'a> {
     totals: Vec<&'a StreamTotal>,
     size: Option<u64>,
 }
 
-/// Returns the files used, sorted by name; `ranks` is the job's number of ranks.
+/// Returns the files that the job used, sorted by path. `ranks` is the job's number of ranks.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
     let mut uses: Vec<Use<'_>> = run.files.iter().map(|_| Use::default()).collect();
@@ -100,7 +100,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
         let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         let Some(of_file) = uses.get_mut(stream.file.index()) else { continue };
         of_file.totals.push(total);
-        // The layer that reaches storage knows best where bytes are.
+        // The layer that reaches storage has the actual offsets.
         let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);
         of_file.size = of_file.size.max(size);
     }
@@ -127,14 +127,14 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
     }
 }
 
-/// Files of one size or sharing class.
+/// Totals over the files of one size class or sharing class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSum {
-    /// Number of files.
+    /// Number of files in the class.
     pub files: u64,
-    /// Bytes read from them.
+    /// Total bytes read from these files.
     pub bytes_read: u64,
-    /// Bytes written to them.
+    /// Total bytes written to these files.
     pub bytes_written: u64,
 }
 
@@ -143,7 +143,7 @@ impl SizeSum {
         self.add(&Self { files: 1, bytes_read: file.called.bytes_read, bytes_written: file.called.bytes_written });
     }
 
-    /// Adds the sums of other files.
+    /// Adds the totals over other files.
     pub fn add(&mut self, other: &Self) {
         self.files = self.files.saturating_add(other.files);
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
@@ -151,19 +151,19 @@ impl SizeSum {
     }
 }
 
-/// Files of one or many jobs, by size and sharing.
+/// Totals over the files of one or many jobs, by size class and by sharing class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Sums by size, in the order of [`FILE_SIZES`].
+    /// Totals by size class, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],
-    /// Files without data transfer.
+    /// Totals over the files without data transfer.
     pub no_data: SizeSum,
-    /// Files of multi-rank jobs, in the order of [`Sharing::ALL`].
+    /// Totals over the files of multi-rank jobs, in the order of [`Sharing::ALL`].
     pub sharing: [SizeSum; Sharing::ALL.len()],
 }
 
 impl Tally {
-    /// Adds the sums of other files.
+    /// Adds the totals over other files.
     pub fn add(&mut self, other: &Self) {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| mine.add(theirs));
         self.sharing.iter_mut().zip(&other.sharing).for_each(|(mine, theirs)| mine.add(theirs));
@@ -171,7 +171,7 @@ impl Tally {
     }
 }
 
-/// Counts files by size and sharing.
+/// Computes the totals over `files`, by size class and by sharing class.
 #[must_use]
 pub fn tally(files: &[JobFile]) -> Tally {
     let mut out = Tally::default();

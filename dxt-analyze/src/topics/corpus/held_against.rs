@@ -1,4 +1,4 @@
-//! Compares repeated runs of one program at equal progress: calls of each kind are cut into pieces of equal call count, so that piece i
+//! Comparison of repeated runs of one program at equal progress. Calls of each kind are divided into pieces of equal call count. So piece i
 //! is the same work in every run, regardless of when the run got there.
 
 use super::pace::{Course, Does, Kind, Paces};
@@ -9,43 +9,46 @@ use crate::thresholds::Thresholds;
 use crate::topics::causes::slow::odd::{FEW, odd};
 use std::ops::Range;
 
-/// Minimum number of runs: with two, nobody knows which one is usual.
+/// Minimum number of runs to compare: with two, there is no telling which one is slow.
 pub(super) const FEWEST: usize = 3;
-/// Minimum calls per piece, and maximum pieces per kind of calls.
+/// Minimum calls per piece of a run; and (next constant) maximum pieces into which the calls of one kind are divided.
 const CALLS_OF_PART: u64 = 4;
 const PARTS: usize = 16;
-/// Minimum share of the time in calls, in at least one run, for a kind of calls to be compared.
+/// Minimum share of a run's I/O time that a kind of calls must have, in at least one run, to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown of a slow run; of a slow run compared with two others; and of reads, writes or syncs to be named.
+/// Minimum slowdown factor of a slow run. Next constants: minimum if compared with only two others, and minimum for its reads, writes or
+/// syncs to be named.
 const SLOWER: f64 = 1.5;
 const SLOWER_OF_FEW: f64 = 2.0;
 const NAMED: f64 = 1.2;
-/// Minimum share of the total loss for reads, writes or syncs to be named.
+/// Minimum share of the run's total lost time for its reads, writes or syncs to be named.
 const LOST: f64 = 0.01;
-/// Maximum share of a kind's loss that may lie before the start of the slow span, and after its end.
+/// Maximum share of the time lost in reads, writes or syncs that may lie before the start of the slow span, and after its end.
 const OUTSIDE: f64 = 0.05;
-/// Upper bound of a piece's slowdown in the search for the slow span, so that very slow reads do not hide when slow writes began.
+/// Cap on the slowdown factor of each piece of a run in the search for the slow span, so that very slow reads do not hide when slow writes
+/// began.
 const MOST: f64 = 2.0;
-/// Minimum distance of a slow run above the others, in ranges (max - min) of these; then with two others, or without slow ones.
+/// Minimum distance between a slow run and the others, as a multiple of the others' range (max - min). Next constant: minimum with two
+/// others, or without slow ones.
 const RANGES: f64 = 1.0;
 const RANGES_OF_FEW: f64 = 3.0;
 /// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
-/// Minimum number of others for quartiles.
+/// Minimum number of other runs for which quartiles are used.
 const FENCED: usize = 15;
-/// Maximum number of runs used to estimate the spread, evenly sampled from all.
+/// Maximum number of runs from which the random scatter is estimated, evenly sampled from all.
 const MEASURED: usize = 128;
-/// Standard error of a run's mean log duration.
+/// Assumed standard error of a run's mean log duration.
 const ERROR: f64 = 0.05;
 
 pub(super) struct HeldAgainst<'a> {
     group: &'a [(Known, Paces)],
-    /// Per run: the same pieces in the same order.
+    /// Pieces (consecutive calls of one kind) of each run, in the same order for all runs.
     pieces: Vec<Vec<Piece>>,
-    /// Per piece, over all runs: mean log durations, and times in ns.
+    /// Values of each piece over all runs, sorted: mean log durations, and times in ns.
     usual: Vec<[Usual; 2]>,
     lengths: Usual,
-    /// Scatter of single pieces (see `noise()`), computed once if there are many runs.
+    /// Random scatter between pieces (see `noise()`), computed once if there are many runs.
     noise: Option<f64>,
     ranks: u64,
     least: &'a Thresholds,
@@ -68,7 +71,7 @@ impl<'a> HeldAgainst<'a> {
                 group.iter().filter_map(|(_, paces)| Some((paces.course(kind)?, paces.length_ns))).collect();
             let fewest = courses.iter().map(|(course, _)| course.all().calls).min().unwrap_or(0);
             let parts = usize::try_from(fewest / CALLS_OF_PART).unwrap_or(PARTS).min(PARTS);
-            // A kind that some run lacks, or hardly uses, cannot be compared.
+            // A kind of calls that some run lacks or hardly uses cannot be compared.
             if courses.len() < group.len() || parts == 0 {
                 continue;
             }
@@ -87,12 +90,12 @@ impl<'a> HeldAgainst<'a> {
         Self { group, pieces, usual, lengths, noise, ranks, least }
     }
 
-    /// True if there are so many runs that no single one moves the median.
+    /// True if the group has so many runs that no single run moves the median.
     pub(super) const fn is_many(&self) -> bool {
         self.noise.is_some()
     }
 
-    /// Returns what is slow in a run; `None` if it is not slow.
+    /// Returns the calls that are slow in a run, given by its index; `None` if the run is not slow.
     pub(super) fn slow(&self, run: usize) -> Option<SlowRun> {
         let mine = self.pieces.get(run)?;
         let mut order: Vec<usize> = (0..mine.len()).collect();
@@ -156,7 +159,8 @@ impl<'a> HeldAgainst<'a> {
         Some(slow)
     }
 
-    /// Returns the scatter of single pieces in `runs`: standard deviation of log durations without the levels of runs and of pieces.
+    /// Returns the random scatter of single pieces in `runs`: the standard deviation of log durations, after subtracting the mean of each
+    /// run and of each piece.
     fn noise(&self, runs: &[usize]) -> f64 {
         if let Some(noise) = self.noise {
             return noise;
@@ -175,8 +179,8 @@ impl<'a> HeldAgainst<'a> {
         (squares / freedom.max(1) as f64).sqrt()
     }
 
-    /// True if a run's mean log duration over the pieces `slow` is an outlier, by more than the others differ among themselves, compared
-    /// with one of:
+    /// True if a run is an outlier: its mean log duration over the pieces `slow` exceeds that of other runs by more than these differ among
+    /// themselves. The run is compared with one of:
     ///
     /// - all others,
     /// - the fast majority, if a gap separates it from the rest,
@@ -214,9 +218,9 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// True if a run is above `others` by more than chance.
+    /// True if the run's value `mine` exceeds the values of `others` by more than chance.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
-        // Corrected for the search: the slow span was selected, and a short span is above the usual by chance.
+        // Corrected for selection: the slow span was chosen as the slowest one, and some short span is always above the median by chance.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
         let error = libm::hypot(ERROR, self.noise(&runs) / (slow.len() as f64).sqrt());
         let values: Vec<f64> = others.iter().map(|(value, _)| *value).chain([mine]).collect();
@@ -227,7 +231,7 @@ impl<'a> HeldAgainst<'a> {
     }
 }
 
-/// Sorted values of all runs, for the median of the others of any run.
+/// Sorted values of all runs, from which the median of all runs but one is found.
 #[derive(Debug)]
 struct Usual(Vec<f64>);
 
@@ -237,7 +241,7 @@ impl Usual {
         Self(values)
     }
 
-    /// Returns the median without the run that has this value.
+    /// Returns the median over the runs except the one with this value.
     fn without(&self, value: f64) -> Option<f64> {
         let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
         let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
@@ -250,7 +254,8 @@ fn level(pieces: &[Piece]) -> f64 {
     mean(pieces.iter().map(|piece| piece.mean))
 }
 
-/// Robust form of [`HeldAgainst::noise`] for many runs: medians in place of means, so that a few slow runs do not matter.
+/// Returns the random scatter as [`HeldAgainst::noise`] does, but robustly, for many runs: medians replace means, so that a few slow runs
+/// do not matter.
 fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     let measured = pieces.len().min(MEASURED);
     let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
@@ -270,8 +275,8 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Returns the slow span of a run, in time order: the range with the largest sum of log slowdowns in excess of `ln(NAMED)`. Unlike
-/// `causes`, which sees a single run, it need not assume that half of the run is usual.
+/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of log slowdowns in excess of
+/// `ln(NAMED)`. Unlike `causes`, which sees a single run, this need not assume that half of the run is normal.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -286,8 +291,8 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
-/// Trims a span at both ends where hardly any of the time lost in reads, writes or syncs is lost. Calls that are slightly slow by chance
-/// before very slow ones must not set the start.
+/// Trims both ends of a span where hardly any time is lost in slow reads, writes or syncs. Otherwise, calls that are slightly slow by
+/// chance before the very slow ones would set the start.
 fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     let within = &lost[range.clone()];
     let mut kept = None::<Range<usize>>;
@@ -304,7 +309,7 @@ fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
 }
 
-/// Returns the index at which the running sum exceeds `bound`.
+/// Returns the index at which the running sum of `values` exceeds `bound`.
 fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
     let mut sum = 0.0;
     let found = values.find(|(_, value)| {
@@ -319,7 +324,7 @@ mod tests {
     use super::super::pace::{SLOTS, Sum};
     use super::*;
 
-    /// Reproducible random numbers from 0 to 1.
+    /// Reproducible generator of random numbers from 0 to 1.
     struct Chance(u64);
 
     impl Chance {
@@ -328,13 +333,14 @@ mod tests {
             (self.0 >> 11) as f64 / (1_u64 << 53) as f64
         }
 
-        /// Returns an approximately normal number (mean 0, variance 1).
+        /// Returns an approximately normally distributed number (mean 0, variance 1).
         fn normal(&mut self) -> f64 {
             (0..12).map(|_| self.next()).sum::<f64>() - 6.0
         }
     }
 
-    /// Returns a run that writes in its first half and reads in its second; calls in a time window take `times` their usual duration.
+    /// Returns a synthetic run that writes in its first half and reads in its second. Calls in each time window take `times(window)` their
+    /// usual duration.
     fn run(number: usize, times: impl Fn(usize) -> f64) -> (Known, Paces) {
         let text = format!("run-{number}");
         let (job, source) = (text.clone(), text);
@@ -383,7 +389,8 @@ mod tests {
     #[test]
     fn runs_that_scatter_are_not_blamed_and_a_slow_one_among_them_is() {
         let mut chance = Chance(7);
-        // Log scatter of runs and of time windows, number of runs; maximum healthy runs blamed and slow runs missed in 1,000 groups.
+        // Columns: log scatter of runs and of time windows; number of runs; maximum healthy runs blamed and maximum slow runs missed, in
+        // 1,000 groups.
         let groups = [
             (0.03, 0.1, 5, 0, 10),
             (0.1, 0.3, 5, 5, 10),
@@ -412,7 +419,7 @@ mod tests {
         }
     }
 
-    /// Holds for any number of slow runs below half, and for any number of runs.
+    /// Slow runs are found for any number of them below half, and for any number of runs.
     #[test]
     fn slow_runs_do_not_hide_each_other() {
         let mut chance = Chance(11);
@@ -422,7 +429,7 @@ mod tests {
             for number in 0..all {
                 let by_run = chance.normal() * 0.03;
                 let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * 0.1).collect();
-                // Some are slow from the start, others only later.
+                // Some runs are slow from the start, others only later.
                 let from = if number % 2 == 0 { 0 } else { 20 };
                 let times = move |slot: usize| if number < slow && slot >= from { 8.0 } else { 1.0 };
                 group.push(run(number, |slot| (by_run + by_slot[slot]).exp() * times(slot)));

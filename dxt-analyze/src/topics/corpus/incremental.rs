@@ -1,4 +1,4 @@
-//! `corpus --incremental`: reads only jobs that are new or changed since the last time; the rows of all others stay.
+//! `corpus --incremental`: reads only jobs that are new or changed since the last run; the rows of all other jobs stay.
 
 use super::alike::{OneRun, Runs};
 use super::args::Args;
@@ -15,18 +15,18 @@ use crate::topics::corpus::Together;
 use anyhow::Result;
 use std::path::Path;
 
-/// Job to read: its files, the key of its traces, and the state of the files before reading.
+/// Job to read: its files, the key in its traces, and the state of the files before reading.
 struct Wanted {
     files: JobFiles,
     key: Option<String>,
     sources: Vec<Source>,
 }
 
-/// Reads new or changed jobs, and adds their rows to the corpus `place`. Returns the result over the jobs read, and the number of other
-/// jobs.
+/// Reads new or changed jobs, and adds their rows to the corpus in directory `place`. Returns the result over the jobs read, and the number
+/// of other jobs in the corpus.
 ///
 /// # Errors
-/// If nothing is found, or the corpus cannot be read or written.
+/// Fails if nothing is found, or the corpus cannot be read or written.
 pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Corpus, u64)> {
     let workers = Workers::new(args)?;
     let mut days = Days::open(place)?;

@@ -1,4 +1,4 @@
-//! I/O interfaces as distinguished in the Darshan paper: those that programs call.
+//! I/O interfaces that programs call, as distinguished in the Darshan paper.
 
 use crate::model::{Op, Run, Within};
 use crate::shared::totals::StreamTotal;
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// Interface that programs call.
+/// I/O interface that programs call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
-    /// System calls.
+    /// System calls (POSIX).
     Posix,
-    /// C streams.
+    /// C streams (stdio).
     Stdio,
-    /// Independent MPI-IO.
+    /// MPI-IO, independent calls.
     MpiioIndependent,
-    /// Collective MPI-IO, including split collective and ordered calls.
+    /// MPI-IO, collective calls, including split collective and ordered ones.
     MpiioCollective,
     /// HDF5.
     Hdf5,
@@ -35,7 +35,7 @@ pub const INTERFACES: [(Interface, &str); 6] = [
 ];
 
 impl Interface {
-    /// Returns the interface of an operation; `None` if its definition is lost or it is no I/O.
+    /// Returns the interface of an operation; `None` if the operation's definition is lost, or if it is not I/O.
     #[must_use]
     pub fn of(op: &Op) -> Option<Self> {
         let together = matches!(op.mode, OpMode::Collective | OpMode::Ordered | OpMode::Split);
@@ -50,28 +50,28 @@ impl Interface {
         }
     }
 
-    /// Returns the name in columns.
+    /// Returns the interface's name, as used in columns.
     #[must_use]
     pub fn name(self) -> &'static str {
         INTERFACES.iter().find(|(interface, _)| *interface == self).map_or("?", |(_, name)| name)
     }
 }
 
-/// Use of an interface.
+/// Totals over the calls through one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceSum {
-    /// Calls of every kind that the program made.
+    /// Number of calls, of every kind, that the program made.
     pub calls: u64,
     /// Bytes read and written by these calls.
     pub bytes: u64,
     /// Time in these calls, summed over processes, ns.
     pub time_ns: u64,
-    /// True if the program or a library used the interface (MPI-IO by HDF5). Calls inside MPI-IO do not count.
+    /// True if the program or a library (e.g. HDF5 calling MPI-IO) used the interface. Calls inside MPI-IO do not count.
     pub used: bool,
 }
 
 impl InterfaceSum {
-    /// Adds the sums of other calls.
+    /// Adds the totals over other calls.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -80,7 +80,7 @@ impl InterfaceSum {
     }
 }
 
-/// Sums up `totals` by interface.
+/// Returns the totals over the calls in `totals`, by interface.
 #[must_use]
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();

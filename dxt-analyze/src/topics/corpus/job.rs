@@ -1,4 +1,4 @@
-//! Corpus row of a job.
+//! Row of a corpus that describes one job.
 
 use super::interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 use super::share::{ShareOfTime, slowest_ns};
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Traces of this project.
+    /// Traces recorded by this project's tracer.
     Trace,
-    /// Darshan log.
+    /// Log written by Darshan.
     Darshan,
 }
 
 impl Form {
-    /// Returns the name used in columns.
+    /// Returns the name of the format, as used in columns.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,16 +33,16 @@ impl Form {
     }
 }
 
-/// Job.
+/// Row that describes one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRow {
     /// Job key, as in `export`. Darshan logs with equal job id and start are numbered: `~2` and so on is appended to later ones.
     pub job: String,
-    /// First input file.
+    /// Path of the first input file.
     pub source: String,
     /// Number of input files.
     pub sources: u64,
-    /// Input format.
+    /// Input format of the job.
     pub form: Form,
     /// Scheduler's job id; rows share it if a batch job ran several programs.
     pub batch: String,
@@ -50,42 +50,42 @@ pub struct JobRow {
     pub uid: Option<u32>,
     /// User name, if this machine knows it.
     pub user_name: Option<String>,
-    /// Last part of the executable's path.
+    /// Name of the program: last part of the executable's path.
     pub program: String,
-    /// Executable.
+    /// Path of the executable.
     pub exe: String,
-    /// Start, ns since 1970-01-01 UTC.
+    /// Start of the job, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Start as readable text.
+    /// Start of the job, as readable text.
     pub start: String,
-    /// Earliest start to last end, ns.
+    /// Duration from the earliest process start to the last process end, ns.
     pub runtime_ns: u64,
-    /// Ranks of the job; its processes if it has no ranks.
+    /// Number of ranks of the job; without MPI, number of its processes.
     pub ranks: u64,
-    /// Processes on record.
+    /// Number of recorded processes.
     pub processes: u64,
     /// Number of nodes; unknown for Darshan logs.
     pub nodes: Option<u64>,
-    /// Files used.
+    /// Number of files used.
     pub files: u64,
-    /// Calls that the program made.
+    /// Calls that the program itself made, excluding calls made inside them.
     #[serde(flatten)]
     pub called: Called,
-    /// Time in calls of every kind, summed over processes, ns.
+    /// Time in I/O calls of every kind, summed over processes, ns.
     pub io_ns: u64,
     /// Mean over ranks of the share of the runtime spent in I/O, see [`super::share`].
     pub io_share: Option<f64>,
     /// Time in I/O of the slowest rank, ns.
     pub slowest_ns: u64,
-    /// `slowest_ns` / `runtime_ns`.
+    /// Share of the runtime that the slowest rank spent in I/O: `slowest_ns` / `runtime_ns`.
     pub slowest_share: Option<f64>,
-    /// Calls, bytes and time of each interface.
+    /// Number of calls, bytes and time of each interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
-    /// Time in MPI-IO, and in POSIX and locks inside it.
+    /// Time in MPI-IO, and in the POSIX calls and locks inside MPI-IO.
     #[serde(default)]
     pub inside_mpiio: MpiioTime,
-    /// Time in POSIX inside MPI-IO, ns.
+    /// Time in POSIX calls made inside MPI-IO, ns.
     #[serde(default)]
     pub posix_in_mpiio_ns: u64,
     /// Time in acquiring locks inside MPI-IO, ns; `None` for a Darshan log, which does not record them.
@@ -94,15 +94,15 @@ pub struct JobRow {
     /// Time in releasing locks inside MPI-IO, ns; `None` for a Darshan log.
     #[serde(default)]
     pub unlock_ns: Option<u64>,
-    /// Operations folded into counters because the buffer was full: findings may be incomplete.
+    /// Number of operations known only from counters because the tracer's buffer was full: findings may be incomplete.
     pub missing_segments: u64,
-    /// True if nothing is missing or damaged.
+    /// True if no data of the job is missing or damaged.
     pub complete: bool,
-    /// Number of places that could not be read.
+    /// Number of places in the input files that could not be read.
     pub problems: u64,
     /// Number of findings; `None` if the job was not analyzed for findings.
     pub findings: Option<u64>,
-    /// Most costly findings, at most three.
+    /// Codes of the most costly findings, at most three.
     #[serde(deserialize_with = "super::sent::codes_of")]
     pub top_findings: Vec<Code>,
 }
@@ -113,20 +113,20 @@ fn by_name<S: Serializer>(sums: &BTreeMap<Interface, InterfaceSum>, serializer: 
 }
 
 impl JobRow {
-    /// Restores a row read from JSON: removes unused interfaces, and recomputes shares, as text does not carry every bit of them.
+    /// Completes a row read from JSON: removes unused interfaces, and recomputes shares, since text does not preserve every bit of them.
     pub(super) fn restore(&mut self) {
         self.interfaces.retain(|_, sum| sum.used);
         self.io_share = self.time().share();
         self.slowest_share = share_of(self.slowest_ns, self.runtime_ns);
     }
 
-    /// Returns calls, bytes and time of one interface.
+    /// Returns the number of calls, bytes and time of one interface.
     #[must_use]
     pub fn interface(&self, interface: Interface) -> InterfaceSum {
         self.interfaces.get(&interface).copied().unwrap_or_default()
     }
 
-    /// Returns the sum over independent and collective MPI-IO.
+    /// Returns the totals over independent and collective MPI-IO.
     #[must_use]
     pub fn mpiio(&self) -> InterfaceSum {
         let mut sum = self.interface(Interface::MpiioIndependent);
@@ -134,33 +134,33 @@ impl JobRow {
         sum
     }
 
-    /// True if MPI-IO was used, in either form.
+    /// True if the program used MPI-IO, independent or collective.
     #[must_use]
     pub fn uses_mpiio(&self) -> bool {
         self.mpiio().used
     }
 
-    /// Bytes read and written.
+    /// Returns the total bytes read and written.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.called.bytes_read.saturating_add(self.called.bytes_written)
     }
 
-    /// Returns time in I/O and available rank time.
+    /// Returns the time in I/O and the available rank time (ranks x runtime).
     #[must_use]
     pub fn time(&self) -> ShareOfTime {
         ShareOfTime { io_ns: self.io_ns.into(), ranks_ns: u128::from(self.ranks) * u128::from(self.runtime_ns) }
     }
 }
 
-/// Inputs of a job.
+/// Input files of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
-    /// First file.
+    /// Path of the first input file.
     pub source: String,
-    /// Number of files.
+    /// Number of input files.
     pub sources: u64,
-    /// True for a Darshan log.
+    /// True if the input is a Darshan log, false for traces.
     pub darshan: bool,
 }
 
@@ -168,7 +168,7 @@ fn share_of(slowest_ns: u64, runtime_ns: u64) -> Option<f64> {
     ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: runtime_ns.into() }.share()
 }
 
-/// Returns the row of a job, still without findings.
+/// Returns the row of a job; findings are added later.
 #[must_use]
 pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> JobRow {
     let of_job = &summary.job;

@@ -1,4 +1,5 @@
-//! Many jobs: one row per job, rows of their files, and sums over jobs. All derive from job summaries: no number has a second definition.
+//! Corpus of many jobs: one row per job, rows of its files, and sums over jobs. All numbers derive from job summaries, so none has a second
+//! definition.
 
 mod alike;
 pub mod args;
@@ -29,7 +30,7 @@ pub mod view;
 mod worker;
 mod workers;
 
-/// No findings of its own.
+/// Finding codes of this topic: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
@@ -46,10 +47,10 @@ pub use share::{ShareOfTime, slowest_ns};
 pub use slow_run::{SlowCalls, SlowRun};
 pub use sums::Together;
 
-/// Works for another process of this program, see [`worker`].
+/// Runs as a worker process that reads jobs for another process of this program; see [`worker`].
 ///
 /// # Errors
-/// If thresholds or requests cannot be read.
+/// Fails if thresholds or requests cannot be read.
 pub(crate) fn work(args: &Args) -> anyhow::Result<crate::exit::Exit> {
     worker::work(&workers::reading(args)?)?;
     Ok(crate::exit::Exit::Fine)

@@ -4,7 +4,7 @@ use super::JobRow;
 use super::args::SortJobs;
 use std::cmp::Reverse;
 
-/// Sorts rows by importance; ties are sorted by source.
+/// Sorts the rows of jobs by the key `by`, most important first; ties are sorted by source.
 pub(super) fn sort(rows: &mut [JobRow], by: SortJobs) {
     rows.sort_by(|a, b| a.source.cmp(&b.source));
     let share = |share: Option<f64>| Reverse(share.map(|share| (share * 1e9) as u64));

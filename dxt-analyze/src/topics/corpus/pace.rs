@@ -1,4 +1,4 @@
-//! Call durations over a run: sums of reads, writes and syncs by size class in equal time windows. Repeated runs are compared by them.
+//! Call durations over a run: totals of reads, writes and syncs, by size class, in equal time windows. Repeated runs are compared by them.
 
 use super::JobFile;
 use crate::model::{Run, Within};
@@ -12,20 +12,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Number of time windows of a run.
+/// Number of equal time windows into which a run is divided.
 pub(super) const SLOTS: usize = 64;
-/// Maximum kinds of calls kept by time, and as many by bytes: corpora have very many jobs.
+/// Maximum kinds of calls (type and size class) stored because they took most time, and as many because they moved most bytes. Limited,
+/// since corpora have very many jobs.
 const KINDS: usize = 3;
 
-/// Type of call.
+/// Type of call: read, write or sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Does {
-    /// Reads.
+    /// Calls that read.
     Read,
-    /// Writes.
+    /// Calls that write.
     Write,
-    /// Syncs: calls that wait until data is on storage.
+    /// Syncs: calls that wait until written data is on storage.
     Sync,
 }
 
@@ -39,7 +40,7 @@ impl Does {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the type.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,16 +59,16 @@ impl Does {
     }
 }
 
-/// Comparable calls: type, and size class (power of two of the length).
+/// Kind of calls that can be compared with each other: type, and size class (power of two of the length in bytes).
 pub(super) type Kind = (Does, u8);
 
-/// Calls of a kind that start in a time window.
+/// Totals over the calls of one kind (type and size class) that start in one time window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sum {
     pub(super) calls: u64,
     pub(super) bytes: u64,
     pub(super) time_ns: u64,
-    /// Sum of log durations, in the fixed-point form of `causes`.
+    /// Sum of the logarithms of the durations, in the fixed-point format of `causes`.
     pub(super) logs: i64,
 }
 
@@ -79,13 +80,13 @@ impl Sum {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Sum of log durations (natural).
+    /// Returns the sum of the natural logarithms of the durations.
     pub(super) fn logs(&self) -> f64 {
         self.logs as f64 / f64::from(1_u32 << LOG_BITS)
     }
 }
 
-/// Calls of a kind over a run, for each time window in which some start.
+/// Calls of one kind (type and size class) over a run: totals for each time window in which some calls start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) kind: Kind,
@@ -104,16 +105,16 @@ impl Course {
 pub(super) struct Paces {
     /// Length of the run, ns.
     pub(super) length_ns: u64,
-    /// Kinds with most time or most bytes, sorted by kind.
+    /// Calls over the run for the kinds (type and size class) with most time or most bytes, sorted by kind.
     pub(super) courses: Vec<Course>,
-    /// All reads, writes and syncs, including kinds that are not kept.
+    /// Totals over all reads, all writes and all syncs of the run, including those that `courses` omits.
     pub(super) work: Vec<(Does, Sum)>,
-    /// File system with most bytes moved.
+    /// Mount point and type of the file system with most bytes moved.
     pub(super) place: String,
 }
 
 impl Paces {
-    /// Approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn held(&self) -> usize {
         self.courses.iter().map(|course| course.slots.len() * size_of::<(u8, Sum)>()).sum()
     }
@@ -125,7 +126,7 @@ impl Paces {
 
 pub(super) struct Pace {
     length_ns: u64,
-    /// Type of call by process and stream; `None` if not made by the program.
+    /// Type of call of each stream of each process; `None` if the stream is not compared, e.g. not called by the program.
     does: Vec<Vec<Option<Does>>>,
 }
 
@@ -139,7 +140,7 @@ impl Pace {
         Self { length_ns: length(run), does: does.collect() }
     }
 
-    /// Builds the timings from a pass over the run; `None` if times are unknown or there are no calls.
+    /// Returns the call durations over a run, collected by a pass over its calls; `None` if times are unknown or there are no calls.
     pub(super) fn paces(&self, run: &Run, partial: Partial, files: &[JobFile]) -> Option<Paces> {
         if run.untimed() || partial.is_empty() {
             return None;
@@ -156,7 +157,7 @@ impl Pace {
         };
         let mut courses: Vec<Course> = partial.into_iter().map(course).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().bytes), course.kind));
-        // Kinds with most bytes are kept too: what is slow in another run may take hardly any time in this one.
+        // Kinds of calls with most bytes are kept too: calls that are slow in another run may take hardly any time in this one.
         let mut most_bytes = courses.drain(..courses.len().min(KINDS)).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().time_ns), course.kind));
         courses.truncate(KINDS);
@@ -166,7 +167,7 @@ impl Pace {
     }
 }
 
-/// Returns the file system with most bytes moved.
+/// Returns the file system of the files with most bytes moved.
 fn place(files: &[JobFile]) -> String {
     let mut places: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {

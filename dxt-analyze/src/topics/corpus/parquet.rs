@@ -1,5 +1,5 @@
-//! Parquet tables `jobs`, `job_files` and `job_findings`, one file each. Rows of files and findings are written as jobs arrive, in order;
-//! the files get their names when all are complete.
+//! Parquet tables `jobs`, `job_files` and `job_findings`, one file each. Rows of files and findings are written as jobs arrive, in order.
+//! The files get their final names when all of them are complete.
 
 use crate::columnar::{
     self, Column, Writer, batch, finding_columns, numbers, some_numbers, some_texts, sum_columns, texts,
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const NAMES: [&str; 3] = ["jobs", "job_files", "job_findings"];
 const BATCH: usize = 1 << 14;
 
-/// Tables under construction.
+/// Parquet tables under construction.
 pub(crate) struct Tables {
     place: PathBuf,
     partial: TempDir,
@@ -27,7 +27,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Starts tables in the directory `place`, created if absent.
+    /// Starts the tables in the directory `place`, which is created if missing.
     pub(crate) fn new(place: &Path, force: bool) -> Result<Self> {
         let failed = || format!("failed to write {}", place.display());
         for name in NAMES {
@@ -56,7 +56,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Finishes the tables, with the one of all jobs.
+    /// Completes the tables, and writes the table `jobs`.
     pub(crate) fn finish(self, jobs: &[JobRow]) -> Result<()> {
         let failed = || format!("failed to write {}", self.place.display());
         self.files.finish().with_context(failed)?;
@@ -116,7 +116,7 @@ fn flags(values: impl Iterator<Item = bool>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<BooleanArray>())
 }
 
-/// Microseconds, which every engine can read.
+/// Converts times to timestamps in µs, which every engine can read.
 fn moments(ns: impl Iterator<Item = i64>) -> ArrayRef {
     let micros = TimestampMicrosecondArray::from_iter_values(ns.map(|ns| ns.div_euclid(1000)));
     Arc::new(micros.with_timezone("UTC"))
@@ -170,7 +170,7 @@ fn job_batch(jobs: &[&JobRow]) -> Result<RecordBatch> {
     batch(columns)
 }
 
-/// Columns of each interface, in the order of [`INTERFACES`].
+/// Names of the columns of each interface, in the order of [`INTERFACES`].
 const INTERFACE_COLUMNS: [[&str; 4]; INTERFACES.len()] = [
     ["uses_posix", "posix_calls", "posix_bytes", "posix_ns"],
     ["uses_stdio", "stdio_calls", "stdio_bytes", "stdio_ns"],

@@ -1,4 +1,5 @@
-//! Paths in JSON: text if valid UTF-8, else an array of bytes, so that one odd file name does not keep all other jobs out of a corpus.
+//! Serialization of paths in JSON: text if valid UTF-8, else an array of bytes, so that one unusual file name does not keep a job out of a
+//! corpus.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;

@@ -1,22 +1,23 @@
-//! Pieces of a run's calls, to compare with the same pieces of other runs.
+//! Division of a run's calls into pieces, which are compared with the same pieces of other runs.
 
 use super::pace::{Course, Kind, Paces, SLOTS};
 
-/// Part of a run's calls of one kind: the same work in all runs.
+/// Piece of a run: consecutive calls of one kind (same type and size class). The i-th piece is the same work in all runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) kind: Kind,
-    /// Start and end, ns since the run's start.
+    /// Start, and (next field) end, of the calls in this piece, in ns since the run's start.
     pub(super) from_ns: f64,
     pub(super) until_ns: f64,
     pub(super) time_ns: f64,
-    /// Mean log duration.
+    /// Mean of the natural logarithms of the calls' durations.
     pub(super) mean: f64,
 }
 
 impl Piece {
-    /// Returns when calls of the piece start to exceed `most`, a log duration, in ns since the run's start. A slow call shares its time
-    /// window with earlier calls, so their piece looks slow as well: time windows of the piece before the first slow one are excluded.
+    /// Returns the time at which calls of the piece start to exceed `most` (a log duration), in ns since the run's start. A slow call
+    /// shares its time window with earlier calls, so their piece looks slow as well. So the piece's time windows before the first slow one
+    /// are excluded.
     pub(super) fn begins_to_exceed(&self, most: f64, paces: &Paces) -> f64 {
         let width = paces.length_ns as f64 / SLOTS as f64;
         let slots = paces.course(self.kind).map_or(&[][..], |course| &course.slots);
@@ -29,7 +30,7 @@ impl Piece {
     }
 }
 
-/// Cuts the calls of a kind into `parts` pieces of equal call count.
+/// Divides the calls of one kind (type and size class) into `parts` pieces of equal call count.
 pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     let width = length_ns as f64 / SLOTS as f64;
     let calls = course.all().calls as f64;
@@ -45,7 +46,7 @@ pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     marks.windows(2).map(piece).collect()
 }
 
-/// Position in the sequence of a kind's calls: sums before it, end of the call before it, and start of the call after it.
+/// Position in the sequence of one kind of calls: sums over the calls before it, end of the previous call, and start of the next one.
 struct Mark {
     begins_ns: f64,
     ends_ns: f64,

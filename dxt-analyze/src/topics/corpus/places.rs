@@ -1,15 +1,15 @@
-//! Locations of jobs in an incremental corpus, and the location for a newly read one.
+//! Day directories and keys of the jobs in an incremental corpus, and the choice of both for a newly read job.
 
 use super::sources::{Entry, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
 
-/// Identity of a job across runs, if files of it were present in both.
+/// Identity of a job, by which a later run recognizes it, provided that both runs saw some of its files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
-    /// Owner and key of traces. Different jobs can share one: `DXT_JOB_ID` is arbitrary.
+    /// Job of traces: user id of the owner, and key in the traces. Different jobs can share both: `DXT_JOB_ID` is arbitrary.
     Traces(u32, String),
-    /// Darshan log.
+    /// Job of a Darshan log: path of the log.
     Log(PathBuf),
 }
 
@@ -23,7 +23,7 @@ impl Identity {
     }
 }
 
-/// Job in the corpus: key, day directory, and source files.
+/// Job that is already in the corpus: key, day directory, and source files.
 #[derive(Debug)]
 struct KnownJob {
     job: String,
@@ -34,13 +34,13 @@ struct KnownJob {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     jobs: FxHashMap<Identity, Vec<KnownJob>>,
-    /// Keys in the tables.
+    /// Job keys that are already used in the tables.
     taken: FxHashSet<String>,
     new: usize,
 }
 
 impl Places {
-    /// Adds a job that is in the corpus.
+    /// Adds a job that is already in the corpus, in the directory `day`.
     pub(super) fn add(&mut self, entry: Entry, day: String) {
         let identity = Identity::of(entry.key.as_deref(), &entry.sources);
         self.taken.insert(entry.job.clone());
@@ -52,12 +52,13 @@ impl Places {
         self.jobs.values().map(Vec::len).sum()
     }
 
-    /// Returns the number of jobs added by [`Self::of`].
+    /// Returns the number of new jobs for which [`Self::of`] chose a key and a day.
     pub(super) fn new_jobs(&self) -> usize {
         self.new
     }
 
-    /// Returns key and day of a job read from `sources`: the existing ones if it was read from one of these before, else new ones.
+    /// Returns the key and day directory of a job read from `sources`: the existing ones if it was read from one of these files before,
+    /// else new ones.
     pub(super) fn of(
         &mut self,
         key: Option<&str>,

@@ -1,22 +1,22 @@
-//! Parallel work whose results are consumed in order.
+//! Parallel processing of items whose results are consumed in order.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Maximum bytes of finished results that wait for an earlier one; beyond that threads wait with their result.
+/// Maximum bytes of finished results that wait for an earlier result. Beyond that, threads block until their result fits.
 const WAITING_BYTES: usize = 256 << 20;
 
-/// State shared by the threads.
+/// State shared by the threads of a queue.
 struct Pending<T> {
-    /// Next item to work on.
+    /// Index of the next item to work on.
     next: usize,
-    /// Next item to consume.
+    /// Index of the next item whose result is to be consumed.
     wanted: usize,
-    /// Unconsumed results, with their sizes.
+    /// Results not consumed yet, by item index, each with its size in bytes.
     done: BTreeMap<usize, (T, usize)>,
     bytes: usize,
-    /// Number of active threads.
+    /// Number of worker threads that have not ended.
     working: usize,
     stopped: bool,
 }
@@ -36,7 +36,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Guard that reports the end of a thread, even after a panic.
+/// Guard that reports the end of a thread when dropped, even after a panic.
 struct Ends<'a, T>(&'a Queue<T>);
 
 impl<T> Drop for Ends<'_, T> {
@@ -46,11 +46,11 @@ impl<T> Drop for Ends<'_, T> {
     }
 }
 
-/// Runs `make` for each of `count` items on `threads` threads, and passes the results to `take` in order. `make` also returns the size of
-/// its result in bytes. A slow item does not block the others until their results take too much memory.
+/// Calls `make` for each of `count` items on `threads` threads, and passes the results to `take` in order. `make` also returns the size of
+/// its result, in bytes. A slow item blocks later items only if their finished results take too much memory.
 ///
 /// # Errors
-/// The error of `take`; no new items are started then.
+/// Returns the error of `take`; no new items are started after it.
 pub(crate) fn in_order<T: Send>(
     count: usize,
     threads: usize,
@@ -105,7 +105,7 @@ fn work<T>(queue: &Queue<T>, count: usize, make: impl Fn(usize) -> (T, usize)) {
         drop(state);
         let (result, bytes) = make(number);
         let mut state = queue.lock();
-        // The result that everything waits for never waits.
+        // The thread with the next result to be consumed never waits.
         while state.bytes > 0 && state.bytes + bytes > WAITING_BYTES && state.wanted != number && !state.stopped {
             state = queue.wait(state);
         }

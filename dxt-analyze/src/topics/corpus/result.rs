@@ -7,22 +7,22 @@ use super::slow_run::SlowRun;
 use crate::findings::{Code, Severity};
 use crate::load::corpus::LeftOut;
 use serde::Serialize;
-/// Sums over jobs: all jobs, those of one user, or those of one program.
+/// Totals over a group of jobs: all jobs, those of one user, or those of one program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Whole {
-    /// Number of jobs.
+    /// Number of jobs in the group.
     pub jobs: u64,
-    /// Files used; a file that several jobs used counts once for each.
+    /// Number of files used; a file that several jobs used counts once for each.
     pub files: u64,
-    /// Bytes read.
+    /// Total bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Total bytes written.
     pub bytes_written: u64,
     /// Time in I/O, summed over processes, ns.
     pub io_ns: u128,
     /// Available rank time (ranks x runtime), s.
     pub ranks_s: f64,
-    /// `io_ns` / `ranks_s`, in the same unit.
+    /// Share of the available rank time spent in I/O: `io_ns` / `ranks_s`, in the same unit.
     pub io_share: Option<f64>,
     #[serde(skip)]
     pub(super) ranks_ns: u128,
@@ -45,30 +45,30 @@ impl Whole {
     }
 }
 
-/// Jobs of one user or of one program.
+/// Row with the totals over the jobs of one user or of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupRow {
-    /// User name or uid, or program name.
+    /// Name of the group: user name or user id, or program name.
     pub name: String,
-    /// Sums over the group's jobs.
+    /// Totals over the group's jobs.
     #[serde(flatten)]
     pub sums: Whole,
-    /// Share of the I/O time of all jobs.
+    /// The group's share of the I/O time of all jobs.
     pub share_of_io: f64,
-    /// Share of the bytes of all jobs.
+    /// The group's share of the bytes transferred by all jobs.
     pub share_of_bytes: f64,
 }
 
-/// Use of one I/O interface.
+/// Row that describes the use of one I/O interface.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InterfaceRow {
-    /// Name.
+    /// Name of the interface.
     pub interface: &'static str,
-    /// Jobs that used the interface, in any form.
+    /// Number of jobs in which the interface was used, by the program or by a library.
     pub jobs: u64,
-    /// Share of all jobs (adoption).
+    /// Share of all jobs that used the interface.
     pub share_of_jobs: f64,
-    /// Calls made by programs; for MPI-IO as a whole, independent plus collective calls.
+    /// Number of calls that programs made; for MPI-IO as a whole, independent plus collective calls.
     pub calls: u64,
     /// Bytes read and written by these calls.
     pub bytes: u64,
@@ -76,71 +76,71 @@ pub struct InterfaceRow {
     pub time_ns: u128,
 }
 
-/// Files of one size class.
+/// Row with the totals over the files of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizeRow {
-    /// Size class.
+    /// Name of the size class.
     pub size: &'static str,
-    /// File count and bytes read and written.
+    /// Number of files, and bytes read from and written to them.
     #[serde(flatten)]
     pub sums: SizeSum,
-    /// Share of the files with data transfer.
+    /// Share of this class among all files with data transfer.
     pub share: Option<f64>,
 }
 
-/// Jobs by number of files.
+/// Row that counts the jobs in one class of file counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberRow {
-    /// Class of file counts.
+    /// Class of the number of files per job.
     pub files: &'static str,
-    /// Number of jobs.
+    /// Number of jobs in this class.
     pub jobs: u64,
 }
 
-/// Files of multi-rank jobs, by number of ranks that used them.
+/// Row with the totals over files of multi-rank jobs, by how many ranks used them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingRow {
-    /// `one`, `some` or `all`.
+    /// Number of ranks that used a file: `one`, `some` or `all`.
     pub ranks: &'static str,
-    /// File count and bytes read and written.
+    /// Number of files, and bytes read from and written to them.
     #[serde(flatten)]
     pub sums: SizeSum,
 }
 
-/// Jobs by share of the runtime spent in I/O.
+/// Row that counts the jobs in one class of the share of runtime spent in I/O.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShareRow {
-    /// Class of shares.
+    /// Name of the class of the share of runtime spent in I/O, e.g. a range in percent.
     pub share: &'static str,
-    /// Jobs whose mean over ranks is in this class.
+    /// Number of jobs whose mean share over ranks is in this class.
     pub jobs: u64,
-    /// Jobs whose slowest rank is in this class.
+    /// Number of jobs whose slowest rank has a share in this class.
     pub jobs_by_slowest: u64,
 }
 
-/// Jobs by direction of data transfer.
+/// Row with the totals over jobs with one direction of data transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionRow {
     /// Name of the direction: read only, write only, ...
     pub direction: &'static str,
-    /// Number of jobs.
+    /// Number of jobs with this direction.
     pub jobs: u64,
-    /// Bytes read.
+    /// Total bytes read by these jobs.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Total bytes written by these jobs.
     pub bytes_written: u64,
 }
 
-/// Findings with one code.
+/// Row that counts the findings with one code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CodeRow {
     /// Code of the findings.
     pub code: Code,
-    /// Meaning of the code.
+    /// Meaning of the code, as text.
     pub meaning: &'static str,
-    /// Jobs with such findings.
+    /// Number of jobs with such findings.
     pub jobs: u64,
-    /// Number of findings.
+    /// Number of findings with the code, over all jobs.
     pub findings: u64,
     /// Total cost of the findings whose cost is known, ns summed over processes.
     pub cost_ns: u128,
@@ -148,39 +148,39 @@ pub struct CodeRow {
     pub severity: Severity,
 }
 
-/// Result of a corpus.
+/// Result of `corpus` over all jobs read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Corpus {
     /// Runs that were slow among repeated runs of the same program with the same work.
     pub slow_runs: Vec<SlowRun>,
-    /// One row per job.
+    /// Rows of jobs, one per job.
     pub jobs: Vec<JobRow>,
-    /// Sums over all jobs read; `jobs` lists fewer of them if so requested.
+    /// Totals over all jobs read; `jobs` may list fewer of them.
     pub whole: Whole,
-    /// Jobs with missing or damaged data.
+    /// Number of jobs with missing or damaged data.
     pub incomplete: u64,
-    /// Users, by time in I/O, largest first.
+    /// Totals by user, sorted by time in I/O, largest first.
     pub users: Vec<GroupRow>,
-    /// Programs, by time in I/O, largest first.
+    /// Totals by program, sorted by time in I/O, largest first.
     pub programs: Vec<GroupRow>,
-    /// Use of each interface.
+    /// Use of each I/O interface.
     pub interfaces: Vec<InterfaceRow>,
-    /// Files by size.
+    /// Files by size class.
     pub file_sizes: Vec<SizeRow>,
-    /// Files without data transfer.
+    /// Number of files without data transfer.
     pub files_without_data: u64,
-    /// Jobs by number of files.
+    /// Jobs by number of files used.
     pub files_per_job: Vec<NumberRow>,
-    /// Files by sharing.
+    /// Files of multi-rank jobs by how many ranks used them.
     pub sharing: Vec<SharingRow>,
-    /// Jobs by share of time in I/O.
+    /// Jobs by share of the runtime spent in I/O.
     pub io_shares: Vec<ShareRow>,
-    /// Jobs by direction of data transfer.
+    /// Totals over jobs by direction of data transfer.
     pub directions: Vec<DirectionRow>,
-    /// Findings by code, most frequent first.
+    /// Findings by code, the most frequent first.
     pub findings: Vec<CodeRow>,
-    /// Inputs that could not be read.
+    /// Inputs that could not be read, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Notes for the user.
+    /// Remarks for the user about the result.
     pub remarks: Vec<String>,
 }

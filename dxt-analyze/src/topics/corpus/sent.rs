@@ -1,4 +1,4 @@
-//! Deserialization of a worker's answers: codes are looked up by name.
+//! Deserialization of a worker's answers: finding codes are looked up by name.
 
 use crate::findings::{Code, Finding, Severity, said};
 use crate::topics::codes;
@@ -24,7 +24,7 @@ struct Sent {
     hint: String,
 }
 
-/// Deserializes findings; only the sentences of their evidence are transmitted.
+/// Deserializes findings. A worker sends only the sentences of their evidence.
 pub(super) fn findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D::Error> {
     let one = |sent: Sent| {
         let Sent { severity, title, cost_ns, hint, .. } = sent;

@@ -13,32 +13,33 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use trace_format::op::Layer;
 
-/// Time in I/O and available time.
+/// Time in I/O calls, and available rank time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ShareOfTime {
-    /// Time in calls, summed over processes, ns; 128 bits as for `ranks_ns`.
+    /// Time in I/O calls, summed over processes, ns; 128 bits as for `ranks_ns`.
     pub io_ns: u128,
-    /// Available rank time, ns: a sum over jobs can exceed 64 bits.
+    /// Available rank time (ranks x runtime), ns: a sum over jobs can exceed 64 bits.
     pub ranks_ns: u128,
 }
 
 impl ShareOfTime {
-    /// Returns the share; `None` if there was no time.
+    /// Returns `io_ns` / `ranks_ns`, at most 1; `None` if `ranks_ns` is 0.
     #[must_use]
     pub fn share(self) -> Option<f64> {
         share_of_sums(self.io_ns, self.ranks_ns)
     }
 }
 
-/// Unit whose calls are summed: a rank, or a process without one.
+/// Rank, or process without a rank, whose call times are summed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Rank(i64),
     Process(ProcessId),
 }
 
-/// Returns the time in calls of the slowest rank (or process without one), ns. For files with reduced records only the time of each
-/// file's slowest rank is known, so the result is a lower bound; it is never below `mean_ns`, the mean over ranks.
+/// Returns the total time in calls of the slowest rank (or process without a rank), ns. For files with reduced records (one record that
+/// stands for several ranks), only the time of each file's slowest rank is known. So the result is a lower bound; it is never below
+/// `mean_ns`, the mean over ranks.
 #[must_use]
 pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
     let mut by_file: FxHashMap<(Who, FileId), u64> = FxHashMap::default();
@@ -53,7 +54,7 @@ pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
         }
     }
     for (&file, &(_, rank, time_ns)) in &slowest_of_files(run) {
-        // The rank's segments are part of that time.
+        // The time of the rank's segments is part of that time.
         let sum = by_file.entry((Who::Rank(rank.into()), file)).or_default();
         *sum = (*sum).max(time_ns);
     }
@@ -65,7 +66,8 @@ pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
     by_rank.into_values().max().unwrap_or_default().max(mean_ns)
 }
 
-/// Returns (level, rank, time) of each file's slowest rank in reduced records, at the topmost layer: lower ones contain its inner calls.
+/// Returns (layer depth, rank, time in ns) of each file's slowest rank according to reduced records (each stands for several ranks). Uses
+/// the topmost layer: lower layers contain the calls made inside it.
 fn slowest_of_files(run: &Run) -> FxHashMap<FileId, (u8, u32, u64)> {
     let mut out: FxHashMap<FileId, (u8, u32, u64)> = FxHashMap::default();
     for spread in run.processes.iter().flat_map(|process| &process.reduction.spreads) {
@@ -77,7 +79,7 @@ fn slowest_of_files(run: &Run) -> FxHashMap<FileId, (u8, u32, u64)> {
         let slowest = &spread.spread.slowest;
         let found = (above, slowest.rank, slowest.time_ns);
         let known = out.entry(FileId(spread.file)).or_insert(found);
-        // The slower one of two layers at the same level.
+        // If two layers have the same depth, the slower rank counts.
         if (found.0, found.2) > (known.0, known.2) {
             *known = found;
         }

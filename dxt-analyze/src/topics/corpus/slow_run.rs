@@ -1,60 +1,60 @@
-//! Slow run: since when, in which calls, by how much, and a sentence about it.
+//! Description of a slow run: since when, in which calls, by how much, and a sentence about it.
 
 use super::pace::Does;
 use crate::text::units;
 use serde::{Deserialize, Serialize};
 
-/// Slow calls of one type.
+/// Slow calls of one type (reads, writes or syncs) in a slow run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowCalls {
-    /// Type of call.
+    /// Type of the calls.
     pub does: Does,
-    /// Start of the first slow call, ns since the run's start.
+    /// Start of the first of these slow calls, ns since the run's start.
     pub from_ns: u64,
-    /// Time of these calls while the run is slow, summed over processes, ns.
+    /// Total time in these calls while the run is slow, summed over processes, ns.
     pub time_ns: u64,
-    /// Median time of the same calls in the other runs, ns.
+    /// Median over the other runs of the total time in the same calls, ns.
     pub usual_ns: u64,
-    /// Slowdown: `time_ns` / `usual_ns`.
+    /// Slowdown factor of the calls: `time_ns` / `usual_ns`.
     pub slower: f64,
 }
 
-/// Slow run.
+/// Run that was slow among repeated runs of the same program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRun {
-    /// Job key.
+    /// Key of the run's job.
     pub job: String,
-    /// First input file.
+    /// Path of the first input file.
     pub source: String,
-    /// Last part of the executable's path.
+    /// Name of the program: last part of the executable's path.
     pub program: String,
-    /// Number of runs compared with.
+    /// Number of other runs compared with this one.
     pub others: u64,
     /// True if the run was slow all the time.
     pub all_the_time: bool,
-    /// Start of the slow span, ns since the run's start.
+    /// Start of the span of time in which the run was slow, ns since the run's start.
     pub from_ns: u64,
-    /// Start of the slow span, ns since 1970-01-01 UTC.
+    /// Start of the span of time in which the run was slow, ns since 1970-01-01 UTC.
     pub from_unix_ns: i64,
-    /// End of the slow span, ns since the run's start; `None` for the end of its reads and writes.
+    /// End of the span of time in which the run was slow, ns since the run's start; `None` if slow until its last read or write.
     pub until_ns: Option<u64>,
-    /// Slow calls, by start.
+    /// Slow calls by type, sorted by start.
     pub calls: Vec<SlowCalls>,
-    /// Excess time of the slow calls over those of the others, summed over processes, ns.
+    /// Excess time of the slow calls over the same calls of the other runs, summed over processes, ns.
     pub longer_ns: u64,
-    /// Excess length of the run over the others, ns; 0 if it was not longer.
+    /// Excess of the run's duration over that of the other runs, ns; 0 if it did not take longer.
     pub run_longer_ns: u64,
-    /// Summary in a sentence.
+    /// Summary of the slow run, as a sentence.
     pub sentence: String,
 }
 
-/// Description of a run for reports.
+/// Properties of a run that are shown in reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// True if the run was read now: only new runs are judged.
+    /// True if the run was newly read: only new runs are checked for slowness.
     #[serde(skip)]
     pub(super) is_new: bool,
-    /// True if the run was slow when it was read.
+    /// True if the run was found to be slow when it was first read.
     pub(super) was_slow: bool,
     pub(super) job: String,
     pub(super) source: String,

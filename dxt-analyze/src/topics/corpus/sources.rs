@@ -5,34 +5,34 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// State of a file when it was read.
+/// State of a source file when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
     #[serde(with = "super::path_text")]
     pub(super) path: PathBuf,
     bytes: u64,
     modified_ns: i128,
-    /// User id of the owner.
+    /// User id of the file's owner.
     pub(super) owner: u32,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Key in the tables.
+    /// Key of the file's job in the tables.
     pub(super) job: String,
-    /// Key in the traces; `None` for a Darshan log, which is a job of its own.
+    /// Key of the job in the traces; `None` for a Darshan log, which is a job of its own.
     pub(super) key: Option<String>,
     pub(super) sources: Vec<Source>,
 }
 
 impl Source {
-    /// True if both have the same path, or are the same file under another path: traces may be moved.
+    /// True if `self` and `other` have the same path, or are the same file under another path: traces may be moved.
     pub(super) fn is(&self, other: &Self) -> bool {
         let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
         self.path == other.path || of(self) == of(other)
     }
 
-    /// Returns the current state of a file.
+    /// Returns the current state of the file at `path`.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path)?;
         crate::input::note(&about);

@@ -1,5 +1,5 @@
-//! Sums over many jobs, for the questions of Carns et al., "Understanding and improving computational science storage access through
-//! continuous characterization", ACM TOS 7(3), 2011. Everything is a sum over rows of jobs and files.
+//! Sums over many jobs, which answer the questions of Carns et al., "Understanding and improving computational science storage access
+//! through continuous characterization", ACM TOS 7(3), 2011. Every result is a sum over rows of jobs and files.
 
 use super::files::{FILE_SIZES, Sharing, Tally};
 use super::interface::{INTERFACES, InterfaceSum};
@@ -14,7 +14,7 @@ use crate::sum::Sum;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Classes of file counts: inclusive upper bounds and names.
+/// Classes of the number of files per job: inclusive upper bounds and names.
 const NUMBERS: [(u64, &str); 7] = [
     (0, "0"),
     (1, "1"),
@@ -25,7 +25,7 @@ const NUMBERS: [(u64, &str); 7] = [
     (u64::MAX, "> 10,000"),
 ];
 
-/// Classes of shares of the runtime: exclusive upper bounds and names.
+/// Classes of the share of the runtime spent in I/O: exclusive upper bounds and names.
 const SHARES: [(f64, &str); 6] = [
     (0.01, "< 1 %"),
     (0.05, "1 - 5 %"),
@@ -59,7 +59,7 @@ impl Used {
     }
 }
 
-/// Accumulator of jobs.
+/// Accumulator of sums over jobs.
 #[derive(Debug, Default)]
 pub struct Together {
     whole: Whole,
@@ -67,7 +67,7 @@ pub struct Together {
     users: BTreeMap<String, Whole>,
     programs: BTreeMap<String, Whole>,
     interfaces: [Used; INTERFACES.len()],
-    /// Sums of MPI-IO, independent and collective.
+    /// Sums over MPI-IO calls, independent plus collective.
     mpiio: Used,
     tally: Tally,
     numbers: [u64; NUMBERS.len()],
@@ -77,7 +77,7 @@ pub struct Together {
 }
 
 impl Together {
-    /// Adds a job, its files and its findings.
+    /// Adds the row of a job, the totals over its files, and its findings.
     pub fn add(&mut self, job: &JobRow, files: &Tally, findings: &[Finding]) {
         self.whole.add(job);
         self.incomplete += u64::from(!job.complete);
@@ -116,7 +116,7 @@ impl Together {
         }
     }
 
-    /// Returns the result, listing `jobs`.
+    /// Returns the sums as the result. `jobs` are the rows to list.
     #[must_use]
     pub fn finish(self, jobs: Vec<JobRow>, left_out: Vec<LeftOut>, remarks: Vec<String>) -> Corpus {
         let whole = self.whole.finish();

@@ -1,4 +1,4 @@
-//! View of `corpus`: jobs, then sums over jobs, then unreadable files.
+//! Tables that `corpus` shows: jobs, then sums over jobs, then unreadable files.
 
 use super::sums_tables as sums;
 use super::view::CorpusReport;
@@ -6,7 +6,7 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::text::units;
 use crate::topics::corpus::{Corpus, INTERFACES, JobRow, SlowCalls, SlowRun};
 
-/// Maximum unreadable files shown to people; CSV has all.
+/// Maximum unreadable files shown in a table for people; CSV has all of them.
 const LEFT_OUT: usize = 50;
 
 impl Report for CorpusReport {
@@ -34,7 +34,7 @@ impl Report for CorpusReport {
     }
 }
 
-/// Formats a duration over many jobs, whose ns can exceed 64 bits.
+/// Formats a duration summed over many jobs, whose ns can exceed 64 bits.
 fn duration(ns: u128) -> String {
     match u64::try_from(ns) {
         Ok(ns) => units::duration(ns),
@@ -55,7 +55,7 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Table of slow runs, one row per type of slow calls.
+/// Returns the table of slow runs, with one row per type of slow calls (reads, writes, syncs). `shown` is the maximum number of rows.
 fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
     let rows: Vec<(&SlowRun, &SlowCalls)> =
         runs.iter().flat_map(|slow| slow.calls.iter().map(move |calls| (slow, calls))).collect();
@@ -79,7 +79,7 @@ fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
         .done()
 }
 
-/// Short codes: `S003`.
+/// Formats the short codes of a job's most costly findings, e.g. `S003`.
 fn codes(row: &JobRow) -> String {
     let short = |name: &'static str| name.strip_prefix("DXT-").unwrap_or(name);
     row.top_findings.iter().map(|code| short(code.name())).collect::<Vec<&str>>().join(" ")
@@ -138,7 +138,7 @@ fn jobs(corpus: &Corpus, shown: usize) -> Table {
         .done()
 }
 
-/// Columns of each interface, in the order of [`INTERFACES`].
+/// Names of the columns of each interface, in the order of [`INTERFACES`].
 const INTERFACE_COLUMNS: [[&str; 3]; INTERFACES.len()] = [
     ["uses_posix", "posix_bytes", "posix_s"],
     ["uses_stdio", "stdio_bytes", "stdio_s"],
@@ -148,7 +148,7 @@ const INTERFACE_COLUMNS: [[&str; 3]; INTERFACES.len()] = [
     ["uses_pnetcdf", "pnetcdf_bytes", "pnetcdf_s"],
 ];
 
-/// Unreadable files, for CSV only: terminals get lines with full paths.
+/// Returns the table of unreadable files, for CSV only: terminals get lines with full paths.
 fn left_out(corpus: &Corpus) -> Table {
     Table::of("left_out", "", corpus.left_out.iter())
         .csv("file", |left| Cell::text(&left.file))

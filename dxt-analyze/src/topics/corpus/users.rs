@@ -1,9 +1,9 @@
-//! User names, if known to this machine.
+//! Names of users, if this machine knows them.
 
 use nix::unistd::{Uid, User};
 use rustc_hash::FxHashMap;
 
-/// Names by user id, each looked up once, as that may involve a directory service.
+/// User names by user id. Each is looked up only once, as that may involve a directory service.
 #[derive(Debug, Default)]
 pub(crate) struct Users(FxHashMap<u32, Option<String>>);
 

@@ -1,5 +1,5 @@
-//! `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job that
-//! killed it is lost. Only the rows of a job are kept.
+//! `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job that killed
+//! it is lost. Of each job, only its rows stay in memory.
 
 use super::alike::{OneRun, Runs};
 use super::args::Args;
@@ -20,20 +20,20 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum jobs read at a time: each has some files open.
+/// Maximum jobs read concurrently: each has some files open.
 const AT_A_TIME: usize = 64;
-/// Jobs, users and programs shown in a table for people.
+/// Maximum jobs, users and programs shown in a table for people.
 const SHOWN: usize = 20;
 
-/// Result, and how much of it to show.
+/// Result of `corpus`, and how many of its rows to show.
 #[derive(Debug, Serialize)]
 pub struct CorpusReport {
-    /// Result.
+    /// Sums and rows over all jobs read.
     #[serde(flatten)]
     pub result: Corpus,
     #[serde(skip)]
     pub(crate) shown: usize,
-    /// Jobs whose rows were in the corpus already.
+    /// Number of jobs whose rows were already in the corpus.
     #[serde(skip)]
     kept: u64,
 }
@@ -51,7 +51,7 @@ impl Outcome for CorpusReport {
         false
     }
 
-    /// Returns 1 if no job can be read, 3 if something is left out or incomplete.
+    /// Returns exit code 1 if no job can be read, 3 if data is omitted or incomplete.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.result.whole.jobs + self.kept, self.result.left_out.is_empty(), self.result.incomplete) {
             (0, false, _) => Exit::Failure,
@@ -61,10 +61,10 @@ impl Outcome for CorpusReport {
     }
 }
 
-/// Reads every job, and writes the tables.
+/// Reads all jobs, and writes the Parquet tables if requested.
 ///
 /// # Errors
-/// If nothing is found, or the tables cannot be written.
+/// Fails if nothing is found, or the tables cannot be written.
 pub fn corpus(args: &Args) -> Result<CorpusReport> {
     if let Some(place) = args.output.as_deref().filter(|_| args.incremental) {
         let (mut result, kept) = super::incremental::collect(args, place, AT_A_TIME)?;
@@ -113,7 +113,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     left_out.sort();
     remarks.extend(keys.remark());
     sort(&mut rows, args.sort);
-    // A table for people states how many more jobs there are.
+    // A table for people keeps all rows here, since it states how many more jobs there are than it shows.
     if args.format != Format::Table {
         rows.truncate(args.limit.unwrap_or(usize::MAX));
     }
@@ -129,7 +129,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Makes a key unique. Darshan logs can share job id and start: programs started by a batch job in the same second, or copies.
+    /// Makes a job key unique. Darshan logs can share job id and start: programs started by a batch job in the same second, or copies.
     fn make_unique(&mut self, key: &mut String) {
         let count = self.seen.entry(key.clone()).or_default();
         *count += 1;

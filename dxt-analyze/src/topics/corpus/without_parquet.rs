@@ -1,4 +1,4 @@
-//! Stand-in for Parquet tables in a build without the feature `parquet`.
+//! Replacement for the Parquet tables in a build without the feature `parquet`.
 
 use super::{JobFile, JobRow};
 use crate::exit::UsageError;
@@ -7,11 +7,11 @@ use anyhow::Result;
 use std::convert::Infallible;
 use std::path::Path;
 
-/// Uninhabited: tables cannot be created.
+/// Uninhabited type, since tables cannot be created in this build.
 pub(crate) struct Tables(Infallible);
 
 impl Tables {
-    /// Returns an error on the missing feature.
+    /// Returns the error that this build lacks the feature `parquet`.
     pub(crate) fn new(_place: &Path, _force: bool) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without Parquet: build it with --features parquet".into()).into())
     }

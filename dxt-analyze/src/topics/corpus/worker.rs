@@ -23,10 +23,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// First line of a worker's output.
+/// First line that a worker prints, which shows that it is ready.
 pub(super) const READY: &str = "dxt-analyze reads jobs";
 
-/// Results kept of a job.
+/// Results of reading one job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) row: JobRow,
@@ -34,13 +34,13 @@ pub(super) struct Done {
     pub(super) tally: Tally,
     #[serde(deserialize_with = "sent::findings")]
     pub(super) findings: Vec<Finding>,
-    /// Timings of the calls, for comparison with other runs.
+    /// Call durations over the run, for comparison with other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paces: Option<Paces>,
 }
 
 impl Done {
-    /// Approximate memory use of the results, in bytes.
+    /// Returns the approximate memory use of the results, in bytes.
     pub(super) fn held(&self) -> usize {
         let findings = self.findings.iter().flat_map(|finding| {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
@@ -72,13 +72,13 @@ impl Asked {
 
 pub(super) type Answer = Result<Done, LeftOut>;
 
-/// Reader of jobs.
+/// Reader of jobs, with its options.
 #[derive(Debug)]
 pub(super) struct Reading {
     pool: Arc<Pool>,
     thresholds: Thresholds,
     with_findings: bool,
-    /// True to return rows of files.
+    /// True to include the rows of files in the results.
     with_files: bool,
 }
 
@@ -131,11 +131,11 @@ impl Reading {
     }
 }
 
-/// Answers requests until the input ends: all pending ones in parallel, as many as the parent waits for. An answer is the job's number
-/// and JSON.
+/// Answers requests on standard input until it ends. All pending requests are processed in parallel; the parent limits their number. An
+/// answer is a line with the job's number and the result as JSON.
 ///
 /// # Errors
-/// If a line is no request.
+/// Fails if an input line is not a request.
 pub(super) fn work(reading: &Reading) -> Result<()> {
     // A panic aborts the process, as in release builds: a thread that unwinds would leave its job without an answer.
     let told = std::panic::take_hook();
@@ -158,7 +158,7 @@ pub(super) fn work(reading: &Reading) -> Result<()> {
     })
 }
 
-/// Prints a line and flushes. Exits if the reader is gone.
+/// Prints a line and flushes it. Exits if the reading process has ended.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {

@@ -1,5 +1,5 @@
-//! Worker processes that read jobs. One worker reads for all threads. If it dies before it has answered, one of its current jobs is to
-//! blame: each of them is read again by a worker of its own, and a job that kills that worker too is left out.
+//! Worker processes that read jobs. One worker reads jobs for all threads. If it dies before it has answered, one of its current jobs is to
+//! blame. So each of these jobs is read again by a worker of its own, and a job that kills that worker too is skipped.
 
 use super::Args;
 use super::worker::{Answer, Asked, READY, Reading};
@@ -16,9 +16,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Bytes kept of the end of a worker's standard error.
+/// Number of bytes kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 4096;
-/// Maximum characters of it that are reported.
+/// Maximum characters of a worker's standard error that are reported.
 const QUOTED: usize = 300;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -30,13 +30,13 @@ pub(super) struct Workers {
     command: Vec<OsString>,
     /// Worker shared by all threads; `None` until it is started.
     shared: Mutex<Option<Arc<Worker>>>,
-    /// Reads in this process, if no process can be started.
+    /// Reader in this process, used if no worker process can be started.
     here: Reading,
 }
 
 impl Workers {
     /// # Errors
-    /// If the thresholds cannot be read.
+    /// Fails if the thresholds cannot be read.
     pub(super) fn new(args: &Args) -> Result<Self> {
         let here = reading(args)?;
         let threads = rayon::current_num_threads().to_string();
@@ -44,7 +44,7 @@ impl Workers {
         command.extend(args.no_findings.then(|| "--no-findings".into()));
         command.extend(args.output.is_some().then(|| "--worker-files".into()));
         command.extend(args.thresholds.iter().flat_map(|path| ["--thresholds".into(), path.into()]));
-        // Required argument without effect: jobs arrive on standard input.
+        // The argument is required but has no effect: a worker receives jobs on standard input.
         command.push(".".into());
         Ok(Self { command, shared: Mutex::new(None), here })
     }
@@ -78,22 +78,22 @@ impl Workers {
         Ok(worker)
     }
 
-    /// Drops a worker that has died; the next job starts a new one, unless another thread has.
+    /// Drops a worker that has died, unless another thread has already replaced it. The next job starts a new worker.
     fn forget(&self, ended: &Arc<Worker>) {
         lock(&self.shared).take_if(|worker| Arc::ptr_eq(worker, ended));
     }
 }
 
-/// Returns the read options from the command line.
+/// Returns a reader of jobs with the options from the command line.
 pub(super) fn reading(args: &Args) -> Result<Reading> {
     let thresholds = crate::session::thresholds(args.thresholds.as_deref())?;
     Ok(Reading::new(thresholds, !args.no_findings, args.output.is_some() || args.worker_files))
 }
 
-/// Waiting threads by job number; `None` once no more answers will come.
+/// Threads that wait for an answer, by job number; `None` once no more answers will arrive.
 type Waiting = Arc<Mutex<Option<FxHashMap<u64, Sender<String>>>>>;
 
-/// Process that reads jobs.
+/// Worker process that reads jobs.
 #[derive(Debug)]
 struct Worker {
     child: Child,
@@ -101,13 +101,13 @@ struct Worker {
     questions: Mutex<Option<ChildStdin>>,
     waiting: Waiting,
     listener: Option<JoinHandle<()>>,
-    /// Thread that drains standard error, so that the worker never blocks on it.
+    /// Thread that drains the worker's standard error, so that the worker never blocks on it.
     last_words: Option<JoinHandle<String>>,
 }
 
 impl Worker {
     fn new(command: &[OsString], errors: Stdio) -> Result<Self> {
-        // Runs this very executable, even if another file has taken its name since.
+        // Runs the executable of this very process, even if another file now has its name.
         let mut child = Command::new("/proc/self/exe")
             .args(command)
             .stdin(Stdio::piped())
@@ -129,7 +129,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Has the worker read a job; an error if the worker dies first.
+    /// Asks the worker to read a job, and waits for the answer. Returns an error if the worker dies first.
     fn ask(&self, number: u64, job: &JobFiles) -> Result<Answer> {
         let ended = || anyhow!("the worker has ended");
         let (sender, answer) = channel();
@@ -144,7 +144,7 @@ impl Worker {
         Ok(answer)
     }
 
-    /// Returns the reason for the worker's death, after waiting for it.
+    /// Waits for the dead worker, and returns the reason for its death.
     fn why_it_ended(&mut self) -> anyhow::Error {
         lock(&self.questions).take();
         let status = self.child.wait();
@@ -162,13 +162,13 @@ impl Worker {
 }
 
 fn ended_by(status: ExitStatus) -> ExitStatus {
-    // The core dump flag is of no interest.
+    // The core-dump flag is removed: it is of no interest.
     ExitStatus::from_raw(status.into_raw() & !0x80)
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Closing standard input ends the worker, and with it the listener.
+        // Closing its standard input ends the worker, and thereby the listening thread.
         lock(&self.questions).take();
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -179,7 +179,7 @@ impl Drop for Worker {
     }
 }
 
-/// Passes answers to the waiting threads, until there are no more.
+/// Passes the worker's answers to the waiting threads, until the worker ends.
 fn listen(answers: impl BufRead, waiting: &Waiting) {
     for line in answers.lines().map_while(Result::ok) {
         let Some((number, answer)) = line.split_once(' ') else { break };
@@ -193,7 +193,7 @@ fn listen(answers: impl BufRead, waiting: &Waiting) {
     lock(waiting).take();
 }
 
-/// Returns the end of a worker's standard error, in one line.
+/// Reads a worker's standard error to its end, and returns the last part as one line.
 fn last_words(mut errors: ChildStderr) -> String {
     let (mut said, mut piece) = (Vec::new(), [0; LAST_WORDS]);
     while let Ok(count @ 1..) = errors.read(&mut piece) {

@@ -1,5 +1,5 @@
-//! Chunks of an arena, read one after another. A chunk's header is read before and after its slots: if the owner has changed, the chunk was
-//! packed, and its block will be delivered.
+//! Chunks (segment buffers of one thread each) of a growing spool, read one after another. A chunk's header is read before and after its
+//! slots: if the owning thread has changed, the chunk was packed, and its packed block will be delivered.
 
 use super::{Follower, Looking, in_ns};
 use crate::error::{Error, Result};
@@ -11,22 +11,22 @@ use crate::spool::place::SpoolReader;
 use crate::spool::{Part, chunk};
 
 const SLOT: usize = size_of::<Segment>();
-/// Slots read at once from a chunk that is still being filled.
+/// Number of slots read at once from a chunk that is still being filled.
 const STEP: usize = 64;
 
-/// Chunk found earlier; chunks never move.
+/// Chunk found by an earlier look at the spool; chunks never move.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     at: usize,
     bytes: usize,
-    /// Bytes of packed blocks that need not be read again.
+    /// Number of leading bytes of packed blocks that need not be read again.
     taken: usize,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of leading chunks that deliver nothing more, unless chunks are packed.
+    /// Number of chunks at the start of the list that deliver nothing more, unless chunks are packed.
     settled: usize,
 }
 
@@ -41,7 +41,7 @@ impl Header {
         (u32_at(&self.0, chunk::THREAD), u32_at(&self.0, chunk::SEQUENCE))
     }
 
-    /// Returns the length of the chunk, or `None` if `bytes` is not a valid header.
+    /// Returns the chunk's length in bytes, or `None` if `bytes` is not a valid chunk header.
     fn length(bytes: &[u8], most: usize) -> Option<usize> {
         let length = u32_at(bytes, chunk::BYTES) as usize;
         let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
@@ -50,7 +50,7 @@ impl Header {
     }
 }
 
-/// Region of the spool with its offset, which is read once.
+/// Region of a spool with chunks; the region's offset is read once.
 struct Arena<'a, S: ?Sized> {
     place: SpoolReader<'a, S>,
     offset: u64,
@@ -61,7 +61,7 @@ impl<S: Source + ?Sized> Arena<'_, S> {
         self.place.read(self.offset + at as u64, into)
     }
 
-    /// Returns the first position from `at` on outside any hole.
+    /// Returns the first position at or after `at` that is not in a hole of the file.
     fn stored(&self, at: usize) -> Result<Option<usize>> {
         let offset = self.offset + at as u64;
         let stored = self.place.0.stored(offset).map_err(|source| Error::Io { offset, length: 0, source })?;
@@ -81,7 +81,7 @@ impl Chunks {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// Delivers new segments in slots and blocks, except from chunks being packed.
+    /// Delivers new segments from slots and packed blocks, except from chunks that are being packed.
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
         part: Part,
@@ -117,7 +117,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Delivers the slots of chunks that a killed process was packing and whose blocks are nowhere.
+    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks were found nowhere.
     pub(super) fn look_at_packing<S: Source + ?Sized>(
         &self,
         part: Part,
@@ -135,7 +135,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Finds chunks allocated since the last look: after the last known chunk, and where a header had not been written yet.
+    /// Finds chunks allocated since the previous look: after the last known chunk, and at positions where no chunk header had been written
+    /// yet.
     fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
         let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
         let mut room = limits::SPOOL_SEARCH_BYTES;
@@ -150,7 +151,7 @@ impl Chunks {
                 Some(known) => {
                     found.push(known);
                     at = known.at + known.bytes;
-                    // Earlier finds inside this chunk were not chunks.
+                    // Matches found earlier inside this chunk were not chunks.
                     while self.known.get(next).is_some_and(|other| other.at < at) {
                         self.known.remove(next);
                     }
@@ -168,7 +169,7 @@ impl Chunks {
     }
 }
 
-/// Finds the first chunk that begins between `at` and `end`; `room` limits the bytes searched.
+/// Finds the first chunk that begins between `at` and `end`. `room` limits the number of bytes searched and is reduced by them.
 fn first_in<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     at: usize,
@@ -193,7 +194,7 @@ fn first_in<S: Source + ?Sized>(
             let Some(left) = room.checked_sub(wanted) else { return Ok(None) };
             *room = left;
         }
-        // Holes cost nothing to make, so they must cost nothing to read.
+        // Holes of any size cost nothing to create, so they must cost nothing to read.
         if end - from.min(end) > limits::SPOOL_HOLES_BYTES as usize && bytes.iter().all(|byte| *byte == 0) {
             let Some(next) = arena.stored(from)? else { return Ok(None) };
             from += next.saturating_sub(from) / chunk::HEADER_BYTES * chunk::HEADER_BYTES;
@@ -202,7 +203,7 @@ fn first_in<S: Source + ?Sized>(
     Ok(None)
 }
 
-/// Delivers new blocks of a chunk; returns the number of its bytes that need not be read again.
+/// Delivers new packed blocks of a chunk; returns the number of leading bytes that need not be read again.
 fn take_blocks<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -229,7 +230,7 @@ fn take_blocks<S: Source + ?Sized>(
     Ok(known.taken + follower.take_blocks(&bytes, to))
 }
 
-/// Delivers new segments of a chunk; returns true if it will deliver no more.
+/// Delivers new segments in the slots of a chunk; returns true if the chunk will deliver nothing more.
 fn take_slots<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -286,8 +287,8 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is the number of sufficiently long segments before it: removing short
-/// segments preserves their order, and duplicates caused by moving are adjacent.
+/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of segments of at least the minimum size before it.
+/// Removing shorter segments preserves the order of the others, and duplicates caused by moving them are adjacent.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),
@@ -316,7 +317,7 @@ fn take_long<S: ?Sized>(
     }
 }
 
-/// Reads `count` slots twice; slots that differ count as empty, since one copy may have a slot's end but not yet the rest.
+/// Reads `count` slots twice. Slots that differ count as empty, since one copy may have the end of a segment but not yet its other fields.
 fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize) -> Result<Vec<Segment>> {
     let mut bytes = vec![0; count * SLOT];
     arena.fill(at, &mut bytes)?;
@@ -331,7 +332,7 @@ fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize
     Ok(second)
 }
 
-/// Decodes the slots in `bytes`, without marks.
+/// Decodes the segments in `bytes`, without mark bits.
 pub(super) fn slots(bytes: &[u8]) -> Vec<Segment> {
     let slot = |at: &[u8]| {
         let (offset, word, start) = (i64_at(at, 0), u64_at(at, 8), u64_at(at, 16));

@@ -1,9 +1,9 @@
-//! Follows a spool while its owner runs, delivering each segment once together with a stable key.
+//! Follows a spool (a process's recordings in a mapped file) while its owner runs, and delivers each segment once, with a stable key.
 //!
-//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing preserves all three, so segments delivered
-//! earlier are recognized whatever has become of their chunk, also by a restarted reader ([`Shown`]). Segments folded into counters have no
-//! key; they appear only in [`Follower::counted`]. Data written during a look is delivered by a later one; a last look after the owner's
-//! end delivers the rest.
+//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three.
+//! Therefore segments delivered earlier are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]).
+//! Calls folded into counters have no key; they appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is
+//! delivered by a later call; a last call after the owner's end delivers the rest.
 
 mod chunks;
 mod shown;
@@ -31,67 +31,68 @@ use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First sequence number of scratch buffers, which follow all chunks of their thread, as in a recovered trace.
+/// First sequence number used for scratch buffers, which hold segments that wait to be folded into counters. They follow all chunks of
+/// their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Tolerance for comparing the end of a call with the same moment elsewhere, in ns: packed blocks hold times at the clock rate known when
-/// they were packed. No HDF5 open is shorter.
+/// Tolerance for comparing the end of a call with the same moment recorded elsewhere, in ns: packed blocks hold times at the clock rate
+/// known when they were packed. No HDF5 open is shorter.
 const ROUNDED_NS: u64 = 100;
-/// Looks after which an unfinished journal record is skipped.
+/// Number of attempts to read an unfinished journal record before it is skipped.
 const MOST_WAITS: u32 = 100;
 
 /// Segment that was not delivered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Index of the thread.
+    /// Index of the thread that recorded the segment.
     pub thread: u32,
-    /// Sequence number of the thread's chunk.
+    /// Sequence number of the thread's chunk (segment buffer) that held the segment.
     pub sequence: u32,
-    /// Index of the slot in that chunk; with `DXT_MIN_SIZE`, index among the segments that reach the minimum size.
+    /// Slot number in that chunk. With `DXT_MIN_SIZE`: index among the chunk's segments of at least the minimum size.
     pub slot: u32,
     /// Segment, with times in ns since the process's epoch.
     pub segment: Segment,
-    /// True if the call is in [`Follower::counted`] too.
+    /// True if [`Follower::counted`] includes the call too.
     pub is_counted: bool,
 }
 
-/// Result of one look.
+/// Result of one call of [`Follower::look`].
 #[derive(Debug, Default)]
 pub struct Look {
-    /// Segments not delivered before: in order within a chunk, chunks in any order.
+    /// Segments not delivered before: in order within a chunk, but chunks in any order.
     pub segments: Vec<Seen>,
-    /// True if more is available already: look again.
+    /// True if more data is available already: call [`Follower::look`] again.
     pub more: bool,
 }
 
-/// Incremental reader of one spool.
+/// Incremental reader of one spool (a process's recordings in a mapped file).
 #[derive(Default)]
 pub struct Follower {
     shown: Shown,
     names: Names,
-    /// Bytes of the journal that are done, and the number of attempts to read the record after them.
+    /// Number of bytes of the journal that were processed, and number of attempts to read the record after them.
     journal: (usize, u32),
-    /// Time scale of the latest look.
+    /// Conversion from ticks to ns, as of the latest look.
     scale: Option<TickScale>,
     arena: Chunks,
     meetings: Chunks,
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
-    /// Counters of segments below the minimum size, which are not delivered and will not be folded while the process runs.
+    /// Counters, by stream, of segments below the minimum size. They are not delivered and will not be folded while the process runs.
     short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
     damaged: u64,
 }
 
-/// State of one look.
+/// State of one call of [`Follower::look`].
 struct Looking<'a, S: ?Sized> {
     spool: &'a S,
     head: Head,
     scale: TickScale,
     last: bool,
     most: usize,
-    /// Segments in the blocks decoded so far.
+    /// Number of segments in the packed blocks decoded so far.
     decoded: usize,
     out: Look,
 }
@@ -104,19 +105,20 @@ impl<S: ?Sized> Looking<'_, S> {
 }
 
 impl Follower {
-    /// Follows a spool from its beginning, leaving out the segments in `shown`.
+    /// Creates a reader that follows a spool from its beginning and skips the segments in `shown`.
     #[must_use]
     pub fn new(shown: Shown) -> Self {
         Self { shown, ..Self::default() }
     }
 
-    /// Looks for new segments and delivers at most slightly more than `most`.
+    /// Reads new segments and delivers at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if there is one. `now` is the current reading of both clocks, if this is the spool's
+    /// `spill` is the spill file of packed blocks, if there is one. `now` is the current reading of both clocks, if the spool is from this
     /// machine and boot. `last` is true once the owner has ended or its recordings are in its trace.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`], [`Error::Io`]. A later look delivers what was not read.
+    /// Returns [`Error::Malformed`] if `spool` is not a spool, and [`Error::Limit`] or [`Error::Io`]. A later call delivers what was not
+    /// read.
     pub fn look<S: Source + ?Sized>(
         &mut self,
         spool: &S,
@@ -135,7 +137,7 @@ impl Follower {
             looking.out.more = true;
             return Ok(looking.out);
         }
-        // Taken out of `self` so that it can use the other fields.
+        // Moved out of `self`, so that `look` can use the other fields.
         for part in [Part::Arena, Part::Meetings] {
             let mut chunks = std::mem::take(self.chunks_of(part));
             let done = chunks.look(part, self, &mut looking);
@@ -168,25 +170,25 @@ impl Follower {
         self.names.weight() + self.shown.weight() + self.arena.weight() + self.meetings.weight() + counters
     }
 
-    /// Returns the number of files whose paths are kept.
+    /// Returns the number of files whose paths are held in memory.
     #[must_use]
     pub const fn paths(&self) -> usize {
         self.names.paths
     }
 
-    /// Forgets the paths of all files except those numbered in `but`; returns the number forgotten.
+    /// Drops the paths of all files except those numbered in `but`, to free memory. Returns the number of paths dropped.
     pub fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         self.names.forget_paths(but)
     }
 
-    /// Returns the definitions of ids, complete for all segments delivered so far.
+    /// Returns the definitions of ids (files, streams, threads), complete for all segments delivered so far.
     #[must_use]
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Returns the shape that a data set had for a call that used it, which is the shape at the data set's latest open. `end` is the end of
-    /// the call in ns, as delivered by the latest look. `None` if the shape is unknown.
+    /// Returns the shape that a data set had when a call used it: the shape at the data set's latest open before `end`. `end` is the end of
+    /// the call in ns, as delivered by the latest look. Returns `None` if the shape is unknown.
     #[must_use]
     pub fn shape(&self, data_set: u32, end: u64) -> Option<Shape> {
         let (shapes, scale) = (self.names.shapes.get(&data_set)?, self.scale?);
@@ -194,37 +196,38 @@ impl Follower {
         shapes.get(known.checked_sub(1)?).copied()
     }
 
-    /// Returns the keys of delivered segments, for resuming later with [`Self::new`].
+    /// Returns the keys of the segments delivered so far, with which [`Self::new`] resumes later.
     #[must_use]
     pub const fn shown(&self) -> &Shown {
         &self.shown
     }
 
-    /// Returns the counters of calls that were folded or wait to be, by stream; sums only grow, times are in ns.
+    /// Returns the counters, by stream, of calls that were folded into counters or wait for it. Sums only grow; times are in ns.
     #[must_use]
     pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
         &self.counted
     }
 
-    /// Returns the number of folded calls; none of them was or will be delivered as a segment.
+    /// Returns the number of calls folded into counters; none of them was or will be delivered as a segment.
     #[must_use]
     pub const fn folded(&self) -> u64 {
         self.folded
     }
 
-    /// Returns the number of delivered segments whose calls turned out to have come after the trace; they are in the process's next spool.
+    /// Returns the number of delivered segments that are not in the trace, because their calls turned out to have come after it. They are
+    /// in the process's next spool.
     #[must_use]
     pub const fn taken_back(&self) -> u64 {
         self.taken_back
     }
 
-    /// Returns the number of blocks that could not be decoded.
+    /// Returns the number of packed blocks that could not be decoded.
     #[must_use]
     pub const fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Returns the events that the process did not record, with their counts in the current header.
+    /// Returns the events that the process did not record, with their counts in `head`, the current header.
     #[must_use]
     pub fn notes(&self, head: &Head) -> Vec<Note> {
         head.notes(&self.names.notes)
@@ -234,7 +237,7 @@ impl Follower {
         if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
     }
 
-    /// Continues reading the journal; returns true if more is available.
+    /// Reads the next part of the journal; returns true if more is available.
     fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<bool> {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
@@ -248,7 +251,8 @@ impl Follower {
         Ok(whole > 0 && length < left)
     }
 
-    /// True if a segment is below the minimum size, so that it is removed from its chunk and eventually folded into counters.
+    /// True if a segment is below the minimum size `least`, so that the tracer removes it from its chunk and eventually folds it into
+    /// counters.
     fn is_short(&self, least: u64, segment: &Segment) -> bool {
         let stream = self.names.streams.get(&segment.stream().0);
         let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);
@@ -256,13 +260,13 @@ impl Follower {
         segment.length() < least && op.is_some_and(|op| op.class.is_data())
     }
 
-    /// Counts a segment that is too short to be delivered; times in ns.
+    /// Adds a segment that is below the minimum size to the counters; its times are in ns.
     fn count_short(&mut self, segment: &Segment) {
         let counters = self.short.entry(segment.stream().0).or_default();
         counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Delivers the segments of a block; returns false if the block is incomplete.
+    /// Delivers the segments of a packed block; returns false if the block is incomplete.
     fn take_block<S: ?Sized>(&mut self, block: &blocks::Block<'_>, looking: &mut Looking<'_, S>) -> bool {
         if self.shown.is_done(block.thread, block.sequence) {
             return true;
@@ -293,7 +297,7 @@ impl Follower {
         true
     }
 
-    /// Delivers a segment, times in ns, unless it was delivered before.
+    /// Delivers a segment with times in ns, unless it was delivered before.
     fn give<S: ?Sized>(&mut self, thread: u32, sequence: u32, slot: u32, segment: Segment, to: &mut Looking<'_, S>) {
         if self.shown.mark(thread, sequence, slot) {
             to.out.segments.push(Seen { thread, sequence, slot, segment, is_counted: false });
@@ -322,7 +326,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Delivers the blocks in `bytes`; returns the number of bytes that need not be read again.
+    /// Delivers the packed blocks in `bytes`; returns the number of leading bytes that need not be read again.
     fn take_blocks<S: ?Sized>(&mut self, bytes: &[u8], looking: &mut Looking<'_, S>) -> usize {
         let (mut whole, mut at) = (true, 0);
         for (place, block) in blocks::placed(bytes) {
@@ -342,7 +346,8 @@ impl Follower {
         at
     }
 
-    /// Delivers blocks that a killed process left in staging slots. Blocks already copied to their destination were delivered before.
+    /// Delivers packed blocks that a killed process left in staging slots. Blocks that had already been copied to their destination were
+    /// delivered before.
     fn look_at_staging<S: Source + ?Sized>(
         &mut self,
         place: &SpoolReader<'_, S>,
@@ -360,7 +365,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the counters, then the scratch buffers: this look misses folds that happen in between, and no call counts twice.
+    /// Reads the counters, then the scratch buffers. Calls folded in between are missing from this look, and no call is counted twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let mut now = self.short.clone();
         self.folded = now.values().map(|counters| counters.segments).sum();
@@ -388,7 +393,7 @@ impl Follower {
         }
         from = 0;
         while let Some((first, before)) = place.records(Part::Scratch, scratch::BYTES, from)? {
-            // Read twice, like all slots.
+            // Read twice, like all slots: slots that differ are ignored.
             let mut again = vec![0; before.len()];
             place.fill(Part::Scratch, first * scratch::BYTES, &mut again)?;
             from = first + before.len() / scratch::BYTES;
@@ -407,7 +412,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Counts the segments of a scratch buffer that was read twice.
+    /// Adds the segments of a scratch buffer to the counters `now`. The buffer was read twice: as `before` and `scratch`.
     fn count_scratch<S: ?Sized>(
         &mut self,
         number: usize,
@@ -437,7 +442,7 @@ impl Follower {
                 self.folded += u64::from(looking.last);
                 continue;
             }
-            // Kept as segments in the trace.
+            // The trace contains these calls as segments.
             let sequence = BEHIND_CHUNKS + number as u32;
             if looking.last && self.shown.mark(thread, sequence, slot as u32) {
                 looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
@@ -446,12 +451,12 @@ impl Follower {
     }
 }
 
-/// Fails above [`limits::SPOOL_COUNTED`] streams with counters: such a spool is not followed.
+/// Fails if there are counters of more than [`limits::SPOOL_COUNTED`] streams: such a spool is not followed.
 fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
     limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }
 
-/// Returns the segments of a block, times in ns since the process's epoch.
+/// Returns the segments of a decoded block, with times in ns since the process's epoch.
 fn rows(columns: &Columns) -> Vec<Segment> {
     let sizes = columns.stream.iter().zip(&columns.length).map(|(stream, length)| pack(StreamId(*stream), *length));
     let times = columns.start.iter().zip(&columns.end);

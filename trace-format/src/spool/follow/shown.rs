@@ -1,9 +1,10 @@
-//! Set of a spool's delivered segments.
+//! Set of a spool's segments that were delivered.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Set of a spool's delivered segments, by thread, chunk and slot. It stays small: slots are kept only for chunks still being filled.
+/// Set of a spool's segments that were delivered, by thread, chunk and slot. It stays small: slots are stored only for chunks that are
+/// still being filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     threads: BTreeMap<u32, Thread>,
@@ -11,11 +12,11 @@ pub struct Shown {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Thread {
-    /// Sequence number below which all chunks are done.
+    /// Sequence number below which all chunks were delivered completely.
     below: u32,
-    /// Sequence numbers of other chunks that are done.
+    /// Sequence numbers, not below `below`, of other chunks that were delivered completely.
     done: BTreeSet<u32>,
-    /// One bit for each slot of the chunks that are not done.
+    /// One bit per slot, set if its segment was delivered, for each chunk not delivered completely.
     slots: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -31,14 +32,14 @@ impl Shown {
         self.threads.get(&thread).is_some_and(|one| sequence < one.below || one.done.contains(&sequence))
     }
 
-    /// True if a segment was delivered.
+    /// True if the segment in this slot was delivered.
     pub(super) fn has(&self, thread: u32, sequence: u32, slot: u32) -> bool {
         let Some(one) = self.threads.get(&thread) else { return false };
         let bits = one.slots.get(&sequence).and_then(|bits| bits.get(slot as usize / 64));
         self.is_done(thread, sequence) || bits.is_some_and(|bits| bits >> (slot % 64) & 1 != 0)
     }
 
-    /// Marks a segment as delivered; returns false if it was before.
+    /// Marks the segment in this slot as delivered; returns false if it already was.
     pub(super) fn mark(&mut self, thread: u32, sequence: u32, slot: u32) -> bool {
         if self.has(thread, sequence, slot) {
             return false;
@@ -52,7 +53,7 @@ impl Shown {
         true
     }
 
-    /// Marks a chunk as done: it delivers nothing more.
+    /// Marks a chunk as delivered completely.
     pub(super) fn finish(&mut self, thread: u32, sequence: u32) {
         let one = self.threads.entry(thread).or_default();
         one.slots.remove(&sequence);
@@ -64,7 +65,7 @@ impl Shown {
         }
     }
 
-    /// Returns the first slot from which on segments may not have been delivered.
+    /// Returns the first slot whose segment may not have been delivered.
     pub(super) fn first_unknown(&self, thread: u32, sequence: u32) -> usize {
         let bits = self.threads.get(&thread).and_then(|one| one.slots.get(&sequence));
         let Some(bits) = bits else { return 0 };

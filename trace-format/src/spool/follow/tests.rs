@@ -1,4 +1,4 @@
-//! Property tests of the follower: an owner records, packs and folds step by step, and some steps run before each read.
+//! Property tests of the follower: a simulated process records, packs and folds segments step by step, and some steps run before each read.
 
 use super::*;
 use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, folded, header};
@@ -15,14 +15,14 @@ const FOLDED: usize = SCRATCH + scratch::BYTES;
 const STAGING: usize = FOLDED + folded::BYTES;
 const SIZE: usize = STAGING + staging::BYTES;
 
-/// Bytes stored at once, with their offset.
+/// Bytes written at once, with their offset in the spool.
 type Store = (usize, Vec<u8>);
 
 /// Simulated process: its next steps, and the segments recorded so far.
 struct Owner {
     bytes: Vec<u8>,
     steps: VecDeque<Store>,
-    /// Ends of the segments recorded by the steps that ran; the follower of a killed process must deliver exactly these.
+    /// Ends of the segments recorded by the steps executed so far. The follower of a killed process must deliver exactly these.
     done: Vec<u64>,
     random: u64,
 }
@@ -79,16 +79,16 @@ fn u64_le(value: u64) -> Vec<u8> {
     value.to_le_bytes().to_vec()
 }
 
-/// Stores of a process, in order.
+/// Memory writes of a simulated process, in order.
 struct Plan {
     steps: VecDeque<Store>,
-    /// Full chunks: position, sequence number and the ends of their segments.
+    /// Full chunks: position, sequence number, and ends of their segments.
     full: VecDeque<(usize, u32, Vec<u64>)>,
     free: Vec<usize>,
     cut: usize,
     sequence: u32,
     end: u64,
-    /// Chunk that takes blocks, and the number of its bytes in use.
+    /// Chunk that receives packed blocks, and the number of its bytes in use.
     takes: Option<(usize, usize)>,
 }
 
@@ -106,7 +106,7 @@ impl Plan {
         self.end
     }
 
-    /// Fills a chunk except for its spare slot and `leave` more slots.
+    /// Fills a chunk with segments except for its spare slot and `leave` more slots.
     fn fill(&mut self, leave: usize) {
         let at = match self.free.pop() {
             Some(at) => at,
@@ -224,7 +224,8 @@ fn spool() -> Vec<u8> {
     bytes
 }
 
-/// Returns the stores of a run and the number of folded segments: chunks are filled, and packed for lack of room; then some are folded.
+/// Returns the memory writes of a run and the number of folded segments. Chunks are filled, and packed for lack of room; then some are
+/// folded.
 fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     let mut plan = Plan {
         steps: VecDeque::new(),
@@ -256,7 +257,7 @@ fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     (plan.steps, folded)
 }
 
-/// Follows a run to its end, leaving out the last `killed` steps; the reader is restarted now and then.
+/// Follows a run to its end without its last `killed` steps; the reader is restarted now and then.
 fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     let (mut steps, _) = plan(chunks, folds, left);
     steps.truncate(steps.len().saturating_sub(killed));

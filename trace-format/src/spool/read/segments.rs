@@ -1,4 +1,4 @@
-//! Segments of a spool: chunks, packed blocks and scratch buffers, merged in the order of their threads.
+//! Segments of a spool: from chunks, packed blocks and scratch buffers, merged by thread and in recorded order.
 
 use crate::columns::TickScale;
 use crate::error::Result;
@@ -32,7 +32,7 @@ impl Piece {
     }
 }
 
-/// Marks of data that is already in a trace: written, and also taken if the trace it was taken for exists.
+/// Marks that identify data already in a trace: `Written`, or also `Taken` if the trace that was being written exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     Written,
@@ -49,16 +49,17 @@ impl Gone {
     }
 }
 
-/// Pieces of one thread, by sequence number. A packed block takes precedence over the slots it was made from.
+/// Segments of one thread: pieces (raw slots or packed blocks) by the sequence number of their chunk. A packed block takes precedence over
+/// the slots that it was encoded from.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     kept: BTreeMap<u32, Piece>,
     spilled: Vec<Place>,
-    /// Number of segments in `spilled`, once their streams have been noted.
+    /// Number of segments in `spilled`; set by [`Self::note_streams`].
     spilled_segments: u64,
 }
 
-/// Consecutive part of a process's region.
+/// Consecutive part of a process's region in a trace file: encoded bytes, or blocks to copy from the spill file.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     Spilled(Vec<Place>),
@@ -73,7 +74,7 @@ impl Part {
     }
 }
 
-/// Piece in memory, or block in the spill file.
+/// Piece of segments in memory, or packed block in the spill file.
 enum Either<'a> {
     Kept(&'a Piece),
     Spilled(Place),
@@ -82,7 +83,7 @@ enum Either<'a> {
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Collects the pieces of all threads from arenas, staging slots and spill file, without data already in a trace (`gone`).
+    /// Collects the segments of all threads from chunks, staging slots and spill file, without data that is already in a trace (`gone`).
     pub(super) fn of_chunks(arenas: &[&Arena], staged: &Sparse, spilled: Places, gone: Gone) -> Threads {
         let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
         let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
@@ -101,7 +102,7 @@ impl Pieces {
             let bytes = place.get(staging::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             add_blocks(bytes, gone, &mut threads);
         }
-        // Chunks being packed count only if their block is found nowhere: their slots may be partly erased once it exists.
+        // Chunks being packed are used only if their packed block is found nowhere: their slots may be partly erased once it exists.
         for (header, body) in packing {
             let (thread, sequence) = owner(header);
             if !threads.get(&thread).is_some_and(|pieces| pieces.kept.contains_key(&sequence)) {
@@ -111,7 +112,7 @@ impl Pieces {
         threads
     }
 
-    /// True if the spill file holds the block of that chunk.
+    /// True if the spill file holds the packed block of the chunk with this sequence number.
     fn has_spilled(&self, sequence: u32) -> bool {
         self.spilled.binary_search_by_key(&sequence, |place| place.sequence).is_ok()
     }
@@ -133,7 +134,7 @@ impl Pieces {
         })
     }
 
-    /// Adds the streams of all segments to `used`; returns the latest end, in ns.
+    /// Adds the stream ids of all segments to `used`; returns the latest end of a segment, in ns.
     pub(super) fn note_streams(
         &mut self,
         spill: &dyn Source,
@@ -178,7 +179,7 @@ impl Pieces {
         self.kept.keys().copied().collect()
     }
 
-    /// Returns the ends of the segments, piece by piece.
+    /// Returns the ends of the segments, one list per piece.
     #[cfg(test)]
     pub(super) fn ends(&self) -> Vec<Vec<u64>> {
         let ends = |piece: &Piece| match piece {
@@ -192,7 +193,8 @@ impl Pieces {
         self.kept.values().map(ends).collect()
     }
 
-    /// Yields the segments in slots, with times in ns: all segments of a thread whose segments only wait to be folded.
+    /// Yields the segments in raw slots, with times in ns. For a thread whose segments only wait to be folded into counters, these are all
+    /// segments.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
         let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),
@@ -205,8 +207,8 @@ impl Pieces {
         })
     }
 
-    /// Encodes the pieces in memory as blocks of `thread` in region `number`, and counts all blocks in `info`. Blocks in the spill file are
-    /// copied when the region is written.
+    /// Encodes the pieces in memory as blocks of thread `thread` in region `number`, and counts all blocks in `info`. Blocks in the spill
+    /// file are copied later, when the region is written.
     pub(super) fn encode(
         &self,
         (number, thread): (u32, u32),
@@ -269,10 +271,11 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     }
 }
 
-/// First sequence number of scratch buffers: a thread begins to use them when it gets no more chunks.
+/// First sequence number used for scratch buffers. A thread begins to use them when it gets no more chunks, so they follow its chunks.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
-/// Adds the segments that wait to be folded; returns the number of them that may already be in the counters.
+/// Adds the segments in scratch buffers, which wait to be folded into counters; returns the number of them that may already be in the
+/// counters.
 pub(super) fn of_scratches(scratches: &Sparse, is_of_version_4: bool, gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in scratches.records(scratch::BYTES) {

@@ -18,7 +18,7 @@ use std::sync::atomic::{Ordering, fence};
 const SLOT: usize = size_of::<Segment>();
 /// Byte range of a segment's `end` within its slot.
 const END: Range<usize> = SLOT - 8..SLOT;
-/// Bytes read at once for the second copy.
+/// Number of bytes read at once when slots are copied a second time.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -29,23 +29,23 @@ pub(super) struct Snapshot {
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) staging: Sparse,
-    /// Segments in the copied scratch buffers that may have been folded into the counters before the counters were copied.
+    /// Number of segments in the copied scratch buffers that may have been folded into the counters before the counters were copied.
     pub(super) folded_meanwhile: u64,
-    /// Bytes in use according to the header that lie past the end of the file.
+    /// Number of bytes that are in use according to the header but past the end of the file.
     pub(super) missing_bytes: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Chunks with their slots as copied; packed blocks are in `blocks`.
+    /// Copy of the chunks. Only their raw slots are used; packed blocks are in `blocks`.
     part: Sparse,
-    /// Byte ranges of the chunks whose slots are valid.
+    /// Byte ranges of the chunks whose raw slots are valid.
     slots: Vec<Range<usize>>,
     /// Contents of chunks that hold packed blocks, copied after the slots.
     blocks: Vec<Vec<u8>>,
 }
 
-/// Returns the index of the owning thread and the chunk's sequence number within that thread.
+/// Returns the index of the chunk's thread and the chunk's sequence number within that thread.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }
@@ -77,7 +77,7 @@ fn holds_blocks(header: &[u8]) -> bool {
 impl Arena {
     fn of<S: Source + ?Sized>(spool: &SpoolReader<'_, S>, part: Part) -> Result<Self> {
         let copy = spool.slots(part)?;
-        // If the owner has changed, the chunk was packed and reused while its slots were copied; its block is elsewhere.
+        // If the owning thread has changed, the chunk was packed and reused while its slots were copied; its packed block is elsewhere.
         let mut slots = Vec::new();
         for place in chunks(&copy).filter(|place| !holds_blocks(&copy.bytes[place.clone()])) {
             let mut now = [0; chunk::HEADER_BYTES];
@@ -89,7 +89,7 @@ impl Arena {
         Ok(Self { part: copy, slots, blocks: Vec::new() })
     }
 
-    /// Copies the packed blocks; must follow the copies of everything that blocks are made from.
+    /// Copies the packed blocks. Must be called after everything that blocks are encoded from was copied.
     fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
         let copy = spool.copy(part)?;
         for place in chunks(&copy) {
@@ -102,7 +102,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Builds an arena from bytes that do not change.
+    /// Builds a copy of chunks from bytes that no process changes.
     #[cfg(test)]
     pub(super) fn at_rest(bytes: &[u8]) -> Self {
         let mut arena = Self { part: bytes.into(), ..Self::default() };
@@ -116,7 +116,7 @@ impl Arena {
         arena
     }
 
-    /// Yields (header, slots) of the chunks that hold slots.
+    /// Yields (header, slots) of the chunks that hold raw segments.
     pub(super) fn slots(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.slots.iter().map(|place| self.part.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
     }
@@ -127,10 +127,11 @@ impl Arena {
 }
 
 impl Snapshot {
-    /// Copies all regions.
+    /// Copies all regions of a spool.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if one is too long, [`Error::Io`].
+    /// Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if one is too long, and [`Error::Io`] if
+    /// reading fails.
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
@@ -148,8 +149,8 @@ impl Snapshot {
     }
 }
 
-/// Counts the segments of `before` that have changed or vanished in `after`; all segments of a scratch buffer count if a fold has
-/// progressed between the two copies.
+/// Returns the number of segments in `before` that have changed or vanished in `after`. All segments of a scratch buffer count if a fold
+/// has progressed between the two copies.
 fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     let ends = |scratch: &[u8]| -> Vec<u64> {
         let slots = scratch.get(scratch::FIRST..).unwrap_or_default();
@@ -168,8 +169,9 @@ fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
 }
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Copies a region of slots twice, one copy after the other, and keeps the slots that have an end and are equal in both. Other slots
-    /// are emptied: one copy may combine the end of a segment with the rest of the next (`copies.rs` in the tracer's models).
+    /// Copies a region of segment slots twice, one copy after the other. Slots that have an end and are equal in both copies are kept;
+    /// other slots are emptied, since one copy may combine the end of a segment with the rest of the next (`copies.rs` in the tracer's
+    /// models).
     fn slots(&self, part: Part) -> Result<Sparse> {
         let Sparse { mut bytes, stored } = self.copy(part)?;
         fence(Ordering::Acquire);
@@ -198,7 +200,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Copies the staging slots and empties those that changed while they were copied: their blocks have reached their destination.
+    /// Copies the staging slots and empties those that changed while they were copied: their packed blocks have reached their destination.
     fn staging(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Staging)?;
         let second = self.copy(Part::Staging)?;
@@ -235,15 +237,16 @@ mod tests {
     const SCRATCH: usize = STAGING + staging::BYTES;
     const FOLDED: usize = SCRATCH + scratch::BYTES;
     const NEXT_END: u64 = 70;
-    /// Splits a slot of the first chunk before its end, and the third chunk after its header.
+    /// Maximum size of a read, in bytes: splits a slot of the first chunk before its end, and the third chunk after its header.
     const PIECE: usize = 536;
     const CUT_SLOT: usize = ARENA + (PIECE & !31);
-    /// Upper bound of the reads made by one snapshot.
+    /// Upper bound of the number of reads made by one snapshot.
     const READINGS: usize = 64;
 
     type Step = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
-    /// File that its owner changes: some steps run before one read, the others before a later one. Reads are split into short pieces.
+    /// File changed by a simulated owner process: some steps run before one read, the others before a later one. Reads are split into short
+    /// pieces.
     struct Live(Mutex<LiveState>);
 
     struct LiveState {
@@ -333,8 +336,8 @@ mod tests {
         store(at, value.to_le_bytes().to_vec())
     }
 
-    /// Returns the owner's steps that pack chunk `number` into `block`: into the chunk of blocks (`elsewhere`), after which another thread
-    /// reuses the chunk, or in place.
+    /// Returns the owner's steps that pack chunk number `number` into `block`. If `elsewhere` is true, the block goes into the chunk of
+    /// blocks, and another thread reuses the packed chunk; otherwise the chunk is packed in place.
     fn life(number: usize, block: &[u8], elsewhere: bool) -> Vec<Step> {
         let (at, blocks, block) = (ARENA + number * ROOM, ARENA + ROOM, block.to_vec());
         let (body, length) = (at + chunk::HEADER_BYTES, block.len() as u32);
@@ -439,7 +442,7 @@ mod tests {
         assert!(uncertain.contains(&0) && uncertain.contains(&1));
     }
 
-    /// File that consists of a header only, whose regions claim to be long and in use.
+    /// File with only a header, which claims long regions that are completely in use.
     struct Hollow(Vec<u8>);
 
     const CLAIMED: u64 = 2 << 30;
@@ -467,7 +470,7 @@ mod tests {
         }
     }
 
-    /// Holes cost no time, however long the header claims them to be.
+    /// Checks that holes of the file cost no time, however long the header claims them to be.
     #[test]
     fn nobody_walks_over_holes() {
         let mut file = vec![0; HEADER_BYTES];
@@ -487,7 +490,7 @@ mod tests {
         );
         assert_eq!(segments::of_scratches(&snapshot.scratches, false, Gone::Written, &mut threads), 0);
         assert!(threads.is_empty());
-        // Every walk over a region steps through these positions.
+        // Every loop over a region steps through these positions.
         for part in [&snapshot.arena.part, &snapshot.meetings.part] {
             assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
         }

@@ -1,7 +1,7 @@
 //! Queue and thread for a destination that may be slow or unreachable for a while, so that the agent never waits for it.
 //!
-//! The queue is bounded: if it is full, the oldest item is dropped and counted. Refused items are offered again after growing pauses,
-//! so a carrier must tolerate the same item twice.
+//! The queue is bounded: if it is full, the oldest item is dropped and counted. Refused items are retried after growing pauses, so a
+//! carrier must tolerate receiving an item twice.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
@@ -9,21 +9,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const BATCH: usize = 4096;
-/// Maximum parts into which a batch is split to find the items that are refused for good.
+/// Maximum parts into which a refused batch is split, to find the items that are permanently refused.
 const MOST_PIECES: usize = 64;
-/// Pause before items are offered again: the first, and the longest.
+/// Pause before a retry: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 /// Maximum time that a flush waits for queued items to arrive.
 const SHORT: Duration = Duration::from_millis(200);
-/// Maximum time without any arrival that the end of an agent waits.
+/// Maximum time without progress that the shutdown of an agent waits for queued items.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Reason for which items were not taken.
+/// Reason for which a destination refused items.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Temporary: the items may be taken later.
+    /// Temporary: the destination may accept the items later.
     ForNow(anyhow::Error),
-    /// Permanent: the items will never be taken.
+    /// Permanent: the destination will never accept the items.
     #[cfg_attr(
         not(any(test, feature = "live-http", feature = "postgres")),
         expect(dead_code, reason = "NATS takes everything, sooner or later")
@@ -37,19 +37,19 @@ impl From<anyhow::Error> for Refused {
     }
 }
 
-/// Delivers items to a destination.
+/// Sender of items to one destination; runs in the courier's thread.
 pub(crate) trait Carrier: Send + 'static {
     type Item: Send + 'static;
 
-    /// Delivers all `items`, connecting first if needed; `lost` items were given up since the beginning. After a [`Courier::nudge`],
-    /// `items` may be empty: then the carrier only sends its own messages.
+    /// Delivers all `items`, connecting first if needed. `lost` is the number of items dropped since the start. After a [`Courier::nudge`],
+    /// `items` may be empty: then the carrier only sends messages of its own.
     ///
     /// # Errors
-    /// If not all items arrived.
+    /// Fails if not all items arrived.
     fn carry(&mut self, items: &[Self::Item], lost: u64) -> Result<(), Refused>;
 }
 
-/// Agent's end of the queue.
+/// The agent's handle of the queue.
 pub(crate) struct Courier<T> {
     shared: Arc<Shared<T>>,
 }
@@ -62,25 +62,25 @@ struct Shared<T> {
 
 struct Queue<T> {
     waiting: VecDeque<T>,
-    /// Items taken by the thread that have not arrived yet.
+    /// Number of items that the thread has taken from the queue and that have not arrived yet.
     under_way: usize,
-    /// True if the carrier is to send its own messages; `telling` is true while it does so.
+    /// True if the carrier is asked to send messages of its own. The next field, `telling`, is true while it does so.
     nudged: bool,
     telling: bool,
     lost: u64,
-    /// Changes whenever something arrives.
+    /// Counter that changes whenever items arrive at the destination.
     arrived: u64,
     failing: bool,
     said: Vec<String>,
-    /// True if no more items will be given.
+    /// True if no more items will be queued.
     closed: bool,
 }
 
 impl<T: Send + 'static> Courier<T> {
-    /// Starts a courier with at most `most` waiting items.
+    /// Starts a courier whose queue holds at most `most` items.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// Fails if the system refuses a thread.
     pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
         let state = Queue {
             waiting: VecDeque::new(),
@@ -100,7 +100,7 @@ impl<T: Send + 'static> Courier<T> {
         Ok(Self { shared })
     }
 
-    /// Queues items; never waits.
+    /// Queues items for delivery; never waits.
     pub(crate) fn give(&self, things: impl IntoIterator<Item = T>) {
         let mut state = self.shared.lock();
         for thing in things {
@@ -114,13 +114,13 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Makes the carrier send its own messages, even without items; never waits. Unlike items, this request is never dropped.
+    /// Asks the carrier to send its own messages, even without items; never waits. Unlike items, this request is never dropped.
     pub(crate) fn nudge(&self) {
         self.shared.lock().nudged = true;
         self.shared.changed.notify_all();
     }
 
-    /// Waits up to [`SHORT`] for the items to arrive; not at all while the destination refuses.
+    /// Waits up to [`SHORT`] for the queued items to arrive; does not wait while the destination refuses items.
     pub(crate) fn settle(&self) {
         let until = Instant::now() + SHORT;
         let mut state = self.shared.lock();
@@ -133,7 +133,8 @@ impl<T: Send + 'static> Courier<T> {
         }
     }
 
-    /// Waits as long as items keep arriving, with gaps of up to [`LONG`]. Items that have not arrived then are lost.
+    /// Waits for the queue to empty, as long as items keep arriving with gaps of up to [`LONG`]. Items that have not arrived by then are
+    /// lost.
     pub(crate) fn end(&self) {
         let mut state = self.shared.lock();
         let (mut arrived, mut until) = (state.arrived, Instant::now() + LONG);
@@ -149,7 +150,7 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// True if something given has not arrived.
+    /// True if queued items have not arrived yet.
     pub(crate) fn is_behind(&self) -> bool {
         self.shared.lock().is_behind()
     }
@@ -158,7 +159,7 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.lock().lost
     }
 
-    /// Takes the messages for the user.
+    /// Takes the pending messages for the user.
     pub(crate) fn messages(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().said)
     }
@@ -195,7 +196,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Offers items until they are taken or refused for good; false if the courier ends. Refused batches are halved: a part may be fine.
+    /// Retries `things` until they are accepted or permanently refused. Refused batches are halved: part of a batch may be fine.
+    /// Returns false if the courier ends meanwhile.
     fn deliver(&self, carrier: &mut impl Carrier<Item = T>, things: &[T], lost: u64, least: usize) -> bool {
         let mut pause = PAUSES[0];
         loop {
@@ -214,7 +216,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits for items; `None` if no more will come.
+    /// Waits for queued items; `None` if no more will be queued. Returns the items, and the number of items lost so far.
     fn take(&self) -> Option<(Vec<T>, u64)> {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.nudged && !state.closed {
@@ -230,7 +232,7 @@ impl<T> Shared<T> {
         Some((batch, state.lost))
     }
 
-    /// Records the result for a batch; returns true if the batch is done.
+    /// Records the outcome of sending a batch of `count` items; returns true if the batch needs no retry.
     fn went(&self, result: Result<(), Refused>, count: usize) -> bool {
         let mut state = self.lock();
         let dealt_with = !matches!(result, Err(Refused::ForNow(_)));
@@ -250,7 +252,7 @@ impl<T> Shared<T> {
             }
             Err(Refused::ForGood(error)) => {
                 state.lost += count as u64;
-                // Reported now and then, not for each batch.
+                // Failures are reported now and then, not for each batch.
                 if state.said.len() < 3 {
                     state.said.push(format!("{error:#}; {count} were dropped"));
                 }
@@ -266,7 +268,7 @@ impl<T> Shared<T> {
         dealt_with
     }
 
-    /// Waits for `pause`; returns true if the courier ends meanwhile.
+    /// Sleeps for `pause`; returns true if the courier ends meanwhile.
     fn pause(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! Courier whose destination refuses items.
+//! Tests of the courier with a destination that refuses items.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ fn what_waits_is_bounded_and_the_rest_arrives_in_order() {
     while courier.messages().is_empty() {
         std::thread::yield_now();
     }
-    // The first item is under way, so ten more may wait.
+    // The first item is being sent, so ten more may wait.
     courier.give(100..125);
     courier.settle();
     assert!(courier.is_behind());
@@ -52,7 +52,7 @@ fn what_is_refused_for_good_holds_up_nothing() {
     assert_eq!((came.lock().unwrap().clone(), courier.lost()), (vec![11, 12, 14, 15], 1));
 }
 
-/// Carrier that records the number of items of each batch.
+/// Destination that records the number of items of each batch.
 struct Counter(Arc<AtomicBool>, Arc<Mutex<Vec<usize>>>);
 
 impl Carrier for Counter {

@@ -1,4 +1,4 @@
-//! Lines sent by HTTP POST.
+//! Sender of lines by HTTP POST.
 
 use crate::exit::UsageError;
 use crate::live::shown;
@@ -11,25 +11,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// Timeout of a request.
+/// Timeout of one HTTP request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum bytes shown of a server's answer.
+/// Maximum bytes of a server's answer shown in messages.
 const MOST_SHOWN: usize = 200;
 
-/// Carrier that posts lines to a URL.
+/// HTTP client that posts lines to one URL.
 pub(super) struct Post {
     agent: ureq::Agent,
     url: String,
     who: Option<String>,
-    /// Secrets to remove from messages: some servers quote what they refuse.
+    /// Passwords and tokens to remove from messages: some servers quote what they refuse.
     secrets: Vec<String>,
 }
 
 impl Post {
-    /// Parses the URL, and takes credentials from it or from the environment.
+    /// Parses the URL. Credentials come from it, else from the environment.
     ///
     /// # Errors
-    /// If it is no URL of HTTP.
+    /// Fails if `url` is not an HTTP URL.
     pub(super) fn new(url: &str) -> Result<Self> {
         if is_odd(url) {
             bail!(UsageError(format!("`{}`: {ODD}", shown::url(url))));
@@ -39,7 +39,7 @@ impl Post {
             bail!("influx takes http://HOST:PORT/PATH, https://... or udp://HOST:PORT");
         }
         let is_here = matches!(parsed.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        // A proxy would reach the loopback of another machine.
+        // For a loopback address, a proxy would reach the loopback of another machine.
         let proxy = if is_here { None } else { ureq::Proxy::try_from_env() };
         let config = ureq::Agent::config_builder()
             .tls_config(trust(parsed.scheme_str() == Some("https"))?)
@@ -79,7 +79,7 @@ fn in_query(url: &str) -> Vec<String> {
     secret.flat_map(|(_, value)| [value.to_owned(), plain(value)]).collect()
 }
 
-/// Splits a URL into user info and the URL without it.
+/// Splits a URL into its user info and the remaining URL.
 fn without_userinfo(url: &str) -> (Option<String>, String) {
     let split = || {
         let (scheme, rest) = url.split_once("://")?;
@@ -90,7 +90,7 @@ fn without_userinfo(url: &str) -> (Option<String>, String) {
     split().map_or((None, url.to_owned()), |(who, url)| (Some(who), url))
 }
 
-/// Returns the certificates to verify servers with: the system's, or those of `SSL_CERT_FILE`.
+/// Returns the certificates with which servers are verified: the system's, or those of `SSL_CERT_FILE`.
 fn trust(is_asked_for: bool) -> Result<TlsConfig> {
     let found = if is_asked_for { rustls_native_certs::load_native_certs().certs } else { Vec::new() };
     if is_asked_for && found.is_empty() {
@@ -116,7 +116,7 @@ impl Carrier for Post {
         let said = response.body_mut().with_config().limit(MOST_SHOWN as u64).read_to_string().unwrap_or_default();
         let said = self.secrets.iter().fold(said, |said, secret| said.replace(secret, "..."));
         let error = anyhow!("the server answered {status} {}", said.trim());
-        // These statuses concern the lines themselves, and other lines may be fine. All other failures may be temporary.
+        // These statuses mean that the server rejects these lines; other lines may be fine. All other failures may be temporary.
         Err(if matches!(status.as_u16(), 400 | 413 | 422) { Refused::ForGood(error) } else { Refused::ForNow(error) })
     }
 }

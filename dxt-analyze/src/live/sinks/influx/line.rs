@@ -1,8 +1,8 @@
-//! Lines of the protocol: a point for each group and interval, and one for the gaps.
+//! Lines in InfluxDB's line protocol: one point for each group and interval, and one for the gaps in what was observed.
 //!
-//! A point overwrites an earlier point with the same tags and time. But an interval comes again if calls come late, and both parts count.
-//! So all points differ in time: an offset below 2 ms is added to the interval's start. It depends on the agent and on the number of
-//! earlier parts of the interval.
+//! A point overwrites an earlier point with the same tags and time. But an interval is delivered again if calls arrive late, and both parts
+//! must count. So all points get different times: an offset below 2 ms is added to the interval's start. The offset depends on the agent
+//! and on the number of earlier parts of the interval.
 
 use crate::live::agent::unix_ns;
 use crate::live::interval::{Group, Interval};
@@ -11,12 +11,12 @@ use crate::live::sinks::exposition::not_seen;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Maximum intervals whose number of parts is remembered.
+/// Maximum number of intervals for which the number of parts delivered so far is remembered (late calls arrive in later parts).
 const MOST_INTERVALS: usize = 1000;
 
 pub(super) struct Lines {
     node: String,
-    /// Time offset of this agent, in ns.
+    /// Time offset of this agent's points, in ns: distinguishes them from points of other agents.
     offset_ns: i64,
     came: BTreeMap<i64, i64>,
 }
@@ -26,7 +26,7 @@ impl Lines {
         Self { node: names::node(), offset_ns: unix_ns().rem_euclid(1_000_000), came: BTreeMap::new() }
     }
 
-    /// Returns the lines of an interval; `lost` earlier lines were not taken.
+    /// Returns the lines of an interval. `lost` is the number of earlier lines that were not delivered.
     pub(super) fn of(&mut self, interval: &Interval, lost: u64) -> Vec<String> {
         let came = self.came.entry(interval.begin_unix_ns).or_default();
         let time = interval.begin_unix_ns.saturating_add(self.offset_ns).saturating_add(*came);
@@ -52,7 +52,7 @@ impl Lines {
     }
 }
 
-/// Converts to the protocol's signed integers.
+/// Converts to the signed integers of the line protocol.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -79,7 +79,8 @@ fn tags(group: &Group) -> String {
     .concat()
 }
 
-/// Formats a tag; empty without a value, which the protocol forbids. It cannot express a line feed, nor a backslash before a comma.
+/// Formats a tag; returns an empty text for an empty value, which the protocol forbids. The protocol cannot express a line feed, nor a
+/// backslash before a comma.
 fn tag(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use line::Lines;
 use std::net::UdpSocket;
 
-/// Maximum lines that wait; each takes some 250 bytes.
+/// Maximum lines waiting to be sent; each takes some 250 bytes.
 const MOST_LINES: usize = 50_000;
 /// Maximum bytes of a datagram, small enough not to be fragmented.
 const DATAGRAM: usize = 1400;
@@ -28,19 +28,19 @@ pub(crate) struct Udp {
     lost: u64,
 }
 
-/// Opens the destination of a URL: lines are POSTed to `http://...`, or sent in datagrams to `udp://HOST:PORT`.
+/// Opens the destination `url`: lines are POSTed to `http://...`, or sent in datagrams to `udp://HOST:PORT`.
 ///
 /// # Errors
-/// If the URL is neither of them, or this build has no HTTP.
+/// Fails if `url` has neither form, or this build has no HTTP.
 pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
     if let Some(address) = url.strip_prefix("udp://") {
-        // UDP has no users: text before an `@` holds a password, so it is removed.
+        // UDP has no user names: text before an `@` would be a misplaced password, so it is removed.
         let address = address.rsplit('@').next().unwrap_or_default();
         let failed = || format!("failed to send to {}", shown::url(address));
         let socket = UdpSocket::bind(if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" });
         let socket = socket.with_context(failed)?;
         socket.connect(address.trim_end_matches('/')).with_context(failed)?;
-        // What the socket buffer has no room for is lost, as is what the network drops.
+        // Datagrams that do not fit into the socket buffer are lost, as are those that the network drops.
         socket.set_nonblocking(true).with_context(failed)?;
         return Ok(Box::new(Udp { socket, lines: Lines::new(), lost: 0 }));
     }

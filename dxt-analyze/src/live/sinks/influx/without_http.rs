@@ -1,4 +1,4 @@
-//! Lines by HTTP POST, in a build without the feature `live-http`.
+//! Replacement for the HTTP sender in a build without the feature `live-http`.
 
 use crate::exit::UsageError;
 use crate::live::sinks::courier::{Carrier, Refused};
@@ -7,10 +7,10 @@ use anyhow::Result;
 pub(super) enum Post {}
 
 impl Post {
-    /// Reports that this build has no HTTP.
+    /// Returns the error that this build has no HTTP.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails.
     pub(super) fn new(_url: &str) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without HTTP: build it with --features live-http, or use influx:udp://HOST:PORT".into()).into())
     }

@@ -1,4 +1,4 @@
-//! Calls as rows of a PostgreSQL table, each call once even if it is passed on twice.
+//! Calls as rows of a PostgreSQL table. Each call is stored once, even if it is delivered twice.
 
 mod row;
 mod schema;
@@ -11,13 +11,13 @@ use super::sent::{Calls, Sent};
 use anyhow::{Context, Result};
 use table::Table;
 
-/// Maximum calls that wait; each takes some 150 bytes.
+/// Maximum calls waiting to be sent; each takes some 150 bytes.
 const MOST_EVENTS: usize = 1 << 17;
 
-/// Opens the destination: `postgres://USER@HOST:PORT/DATABASE`, or in keyword form, `host=... dbname=...`.
+/// Opens the destination `url`: `postgres://USER@HOST:PORT/DATABASE`, or in keyword form, `host=... dbname=...`.
 ///
 /// # Errors
-/// If the text is of neither form.
+/// Fails if `url` has neither form.
 pub(crate) fn open(url: &str) -> Result<Sent<Calls>> {
     let table = Table::new(url).context("postgres takes postgres://USER@HOST:PORT/DATABASE")?;
     Ok(Sent::new(Courier::new(MOST_EVENTS, table)?, Calls))

@@ -5,7 +5,7 @@ use crate::live::records::Selected;
 use crate::live::sinks::connector;
 use std::fmt::Write as _;
 
-/// Appends a row with the columns of `dxt_new`.
+/// Appends `event` to `out` as a row with the columns of the staging table `dxt_new`.
 pub(super) fn add(event: &Event, out: &mut String) {
     let (process, target, key, so_far) = (&event.process, &event.target, &event.key, &event.so_far);
     let (module, op) = connector::names(event).unzip();
@@ -54,7 +54,7 @@ pub(super) fn add(event: &Event, out: &mut String) {
     out.push('\n');
 }
 
-/// Converts to PostgreSQL's signed numbers.
+/// Converts an unsigned number to PostgreSQL's signed 64-bit type.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

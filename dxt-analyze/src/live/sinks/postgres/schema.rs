@@ -1,13 +1,14 @@
-//! Schema of the table, which has one row per call.
+//! SQL schema of the table of calls, which has one row per call.
 //!
-//! Key of a call: its process (node, pid, start), its spool and its position there, the same for every reader. Its time is not part of
-//! it: a later reader knows the rate of the process's clock better, and may compute a time some ns off. PostgreSQL requires the partition
-//! column in every unique key, so the partition column is the start of tracing in the process, which the spool records.
+//! Primary key of a call: its process (node, pid, start), its spool, and its position in the spool; every reader computes the same key. The
+//! call's time is not part of the key: a later reader knows the rate of the process's clock better, and may compute a time some ns off.
+//! PostgreSQL requires the partition column in every unique key. So the partition column is the start of tracing in the process, which the
+//! spool records.
 
-/// Statement that takes the advisory lock held while tables are created here.
+/// SQL statement that takes an advisory lock, held while tables are created.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
 
-/// Statements that create the table if missing. The view [`super::view`], `dxt_connector`, has the connector's columns.
+/// SQL statements that create the table if missing. The view [`super::view`], `dxt_connector`, has the connector's columns.
 pub(super) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS dxt_events (
     time timestamptz NOT NULL,   -- when the call was made, in whole microseconds
@@ -54,14 +55,15 @@ CREATE INDEX IF NOT EXISTS job_rank_time ON dxt_events (job, rank, time);
 CREATE INDEX IF NOT EXISTS job_time_rank ON dxt_events (job, time, rank);
 ";
 
-/// Statement that adds the columns missing in tables of the previous version.
+/// SQL statement that adds the columns missing in tables of the previous version.
 pub(super) const NEW: &str = "
 ALTER TABLE dxt_events ADD COLUMN IF NOT EXISTS data_set text,
     ADD COLUMN IF NOT EXISTS pt_sel bigint, ADD COLUMN IF NOT EXISTS irreg_hslab bigint, ADD COLUMN IF NOT EXISTS reg_hslab bigint,
     ADD COLUMN IF NOT EXISTS ndims bigint, ADD COLUMN IF NOT EXISTS npoints bigint;
 ";
 
-/// Statement that creates the staging table, with the columns of [`super::row`]. Rows wait in it until the new ones are known.
+/// SQL statement that creates the staging table, with the columns of [`super::row`]. Rows are copied there first, to find out which are
+/// new.
 pub(super) const STAGING: &str = "
 CREATE TEMPORARY TABLE dxt_new (
     start_ns bigint, end_ns bigint, job text, job_id bigint, rank integer, node text, pid bigint, started bigint, spool bigint,
@@ -72,7 +74,7 @@ CREATE TEMPORARY TABLE dxt_new (
 ) ON COMMIT DELETE ROWS;
 ";
 
-/// Statement that inserts the new rows from staging. Whole numbers of µs are exact in PostgreSQL's intervals.
+/// SQL statement that inserts the new rows from staging. Whole numbers of µs are exact in PostgreSQL's intervals.
 pub(super) const INSERT: &str = "
 INSERT INTO dxt_events (
     time, began, start_ns, end_ns, job, job_id, rank, node, pid, started, spool, thread, sequence, slot, job_start_ns, uid, exe,
@@ -88,7 +90,7 @@ FROM dxt_new
 ON CONFLICT DO NOTHING;
 ";
 
-/// Returns name and SQL of the partition for processes that began on `day`, counted from 1970-01-01.
+/// Returns the name of, and the SQL that creates, the partition for processes that started on `day` (days since 1970-01-01).
 pub(super) fn partition(day: i64) -> Option<(String, String)> {
     let date = |day: i64| {
         let seconds = day.checked_mul(86_400)?;

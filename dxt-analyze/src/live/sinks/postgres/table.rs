@@ -1,4 +1,4 @@
-//! Connection: copies batches of calls to staging, then inserts the new ones into the table, in one transaction.
+//! Database connection: copies batches of calls to staging, then inserts the new ones into the table, in one transaction.
 
 use super::tls::Tls;
 use super::{row, schema, view};
@@ -17,16 +17,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// Table on a server, connected or not.
+/// Table of calls on a server; reconnects when needed.
 pub(super) struct Table {
     config: Config,
-    /// TLS, with `sslmode=require`.
+    /// TLS settings, if the URL has `sslmode=require`.
     tls: Option<Tls>,
     client: Option<Client>,
-    /// Days since 1970-01-01 that have a partition, or cannot have one.
+    /// Days (since 1970-01-01) that have a partition, or for which none can be created.
     days: BTreeSet<i64>,
     text: String,
-    /// True if a problem with the view was reported.
+    /// True if a problem with the view was already reported.
     said: bool,
 }
 
@@ -34,7 +34,7 @@ impl Table {
     /// Parses the URL and the environment; does not connect yet.
     ///
     /// # Errors
-    /// If the URL is not valid, or TLS is required without certificates.
+    /// Fails if the URL is not valid, or TLS is required without certificates.
     pub(super) fn new(url: &str) -> Result<Self> {
         // Certificates are verified in any case.
         let url = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
@@ -48,7 +48,7 @@ impl Table {
         Ok(Self { config, tls, client: None, days: BTreeSet::new(), text: String::new(), said: false })
     }
 
-    /// Connects, and creates what is missing.
+    /// Connects to the server, and creates the missing tables and columns.
     fn connect(&mut self) -> Result<Client, postgres::Error> {
         let mut client = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
@@ -97,7 +97,8 @@ impl Table {
     }
 }
 
-/// Creates the partition of a day. If the default partition already has rows of that day, all its rows stay there.
+/// Creates the partition for processes that started on `day`. If the default partition already has rows of that day, all rows of the day
+/// stay there.
 fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> {
     let Some((name, sql)) = schema::partition(day) else { return Ok(()) };
     if client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&name])?.get(0) {

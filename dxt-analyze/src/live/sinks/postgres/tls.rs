@@ -12,15 +12,15 @@ use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, client};
 
-/// Factory of connections.
+/// Factory of TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Loads the certificates.
+    /// Loads the trusted certificates.
     ///
     /// # Errors
-    /// If there are no certificates to verify servers with.
+    /// Fails if there are no certificates to verify servers with.
     pub(super) fn new() -> Result<Self> {
         let mut roots = RootCertStore::empty();
         let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -30,7 +30,7 @@ impl Tls {
     }
 }
 
-/// Handshake with the server of this name.
+/// TLS handshake with the server of this name.
 pub(super) struct Handshake(TlsConnector, ServerName<'static>);
 
 pub(super) struct Stream<S>(client::TlsStream<S>);

@@ -1,11 +1,11 @@
-//! View `dxt_connector`: the connector's columns under the connector's names. Users may have granted access to it and built views on it,
-//! so it is never dropped. Rows are inserted even if something is wrong with it.
+//! SQL view `dxt_connector`: the calls under the column names of the LDMS-Darshan connector. Users may have granted access to the view and
+//! built others on it, so it is never dropped. Rows are inserted even if something is wrong with it.
 
 use super::schema::LOCK;
 use postgres::Client;
 use postgres::error::SqlState;
 
-/// Columns of the view: name, type, expression.
+/// Columns of the view: name, SQL type, SQL expression.
 const COLUMNS: [(&str, &str, &str); 26] = [
     ("uid", "bigint", "uid"),
     ("exe", "text", "exe"),
@@ -35,18 +35,18 @@ const COLUMNS: [(&str, &str, &str); 26] = [
     ("data_set", "text", "coalesce(nullif(data_set, ''), 'N/A')"),
 ];
 
-/// Statement that limits the wait for users who read the view.
+/// SQL statement that limits how long the creation of the view waits for users who read it.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
-/// Query that is true if the view is as this version creates it.
+/// SQL query that is true if the view already is as this version creates it.
 const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%AS data_set%', false)";
-/// Query for names and types of the view's present columns.
+/// SQL query for names and types of the view's existing columns.
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
-/// Creates the view, or extends that of an older version. Returns the reason if that is not possible.
+/// Creates the view, or extends the view of an older version. Returns the reason if neither is possible.
 ///
 /// # Errors
-/// If the connection is lost.
+/// Fails if the connection is lost.
 pub(super) fn make(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     if client.query_one(IS_NEW, &[])?.get(0) {
         return Ok(None);
@@ -78,7 +78,7 @@ fn try_making(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     }
 }
 
-/// Returns the SQL that creates the view. Present columns must keep position and type; new ones are appended.
+/// Returns the SQL that creates the view. Columns in `there` (name, type) keep their position and type; new ones are appended.
 fn definition(there: &[(String, String)]) -> Result<String, String> {
     let mut columns = Vec::new();
     for (name, kind) in there {
