@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced by the scripts here: where the project is, where cargo may be, and what MPI needs of us.
+# Sourced by the scripts here: the project's directory, cargo's directory on PATH, and settings for MPI.
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
-# Open MPI refuses to start as root unless it is told twice; in a container there is nobody else.
+# Open MPI starts as root only with both variables; in a container there is no other user.
 if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
@@ -16,11 +16,11 @@ die() {
     exit 1
 }
 
-# The oldest Rust that builds this: rust-version in Cargo.toml.
+# Oldest Rust that builds the project: rust-version in Cargo.toml.
 least_rust=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$project/Cargo.toml")
 found_rust() { rustc --version 2>/dev/null | awk '{ print $2 }' | grep . || echo none; }
 
-# Whether cargo and rustc will do. Those of rustup go first where the system's, which stand before them in PATH, are too old.
+# Succeeds if cargo and rustc are new enough. If the system's are too old, puts those of rustup first in PATH.
 rust_is_new_enough() {
     local of_rustup=${CARGO_HOME:-$HOME/.cargo}/bin
     if rust_will_do; then return 0; fi
@@ -36,12 +36,12 @@ rust_will_do() {
     [ "$found" != none ] && [ "$(printf '%s\n%s\n' "$least_rust" "$found" | sort -V | head -n 1)" = "$least_rust" ]
 }
 
-# Where cargo puts what it builds.
+# Cargo's target directory.
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$project/target}"
 }
 
-# older_glibc: from here on cargo builds what runs below an older glibc too, in a directory of its own. Fails where that cannot be had.
+# older_glibc: makes later cargo builds run on an older glibc, too, in a target directory of their own. Fails if this machine cannot do so.
 older_glibc() {
     local place
     place=$(target_dir)/older
@@ -49,5 +49,5 @@ older_glibc() {
     export PATH="$place/glibc/bin:$PATH" CARGO_TARGET_DIR=$place
 }
 
-# newest_glibc FILE...: the least glibc that has all that files ask for, such as 2.17.
+# newest_glibc FILE...: oldest glibc on which the files run (the newest version that they need), such as 2.17.
 newest_glibc() { readelf --version-info --wide "$@" | grep -o 'GLIBC_2\.[0-9]*' | cut -d _ -f 2 | sort -t . -k 2n | tail -n 1; }

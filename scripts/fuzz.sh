@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with the stable compiler and runs each for some seconds (default 10) from a corpus of real files:
-# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if one found an input that panics, hangs for 10 s or takes 512 MB, as a bomb of any
-# module may; the input is kept and named. What libFuzzer finds new is kept in target/fuzz/corpus for the next run.
+# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if an input panics, hangs for 10 s or takes 512 MB (as decompression bombs may);
+# the input is kept and named. New inputs of libFuzzer's corpus are kept in target/fuzz/corpus for the next run.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -13,19 +13,19 @@ targets=("${@:2}")
 place=$(target_dir)/fuzz
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
-# What cargo-fuzz asks the compiler for, without the sanitizers, which only a nightly one has.
+# Compiler flags of cargo-fuzz, without the sanitizers, which need a nightly compiler.
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
 flags+=" -Cdebug-assertions -Coverflow-checks"
 for crate in trace-format dxt-analyze/darshan-log dxt-analyze; do
-    # The analyzer is large: all processors build it.
+    # The analyzer is large: more units use all processors.
     units=1
     [ $crate != dxt-analyze ] || units=16
-    # With --target the flags do not reach build scripts, which have no libFuzzer to be linked with.
+    # With --target the flags do not apply to build scripts, which cannot link with libFuzzer.
     RUSTFLAGS="$flags -Ccodegen-units=$units" cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
 done
 
-# bomb PLACE VERSION HOW: an input of the target `log` that unpacks to thousands of times its length.
+# bomb MODULE VERSION HOW: prints an input of the target `log` that unpacks to thousands of times its length.
 bomb() {
     local byte
     for byte in "$1" $(($3 * 8 + $2)); do
@@ -36,7 +36,7 @@ bomb() {
     printf '\1\0\0\0\0\0\0\0%.0s' {1..64}
 }
 
-# seeds TARGET: fills its directory of seeds. Those of `log` have two bytes of its own before the log.
+# seeds TARGET: fills the target's directory of seeds. Inputs of `log` have two bytes for the target before the log.
 seeds() {
     local dir=$place/seeds/$1
     mkdir -p "$dir" "$place/corpus/$1" "$place/found"
@@ -47,8 +47,8 @@ seeds() {
         for log in testdata/darshan/*.darshan; do
             { printf '\0\1' && cat "$log"; } >"$dir/$(basename "$log")"
         done
-        # Bombs: each module (POSIX 1, heat maps 15 and so on), its version 1 to 4, repeated in zlib (30) or in bzip2 (31) by turns, of
-        # zeros and of small numbers.
+        # Bombs: modules 0 to 15 (POSIX 1, heat maps 15 and so on), versions 1 to 4, compressed by zlib (30) or bzip2 (31)
+        # alternately, of zeros and of small numbers.
         local module version
         for module in {0..15}; do
             for version in {1..4}; do
@@ -60,8 +60,8 @@ seeds() {
     esac
 }
 
-# rows DIRECTORY: what LDMS stores of the connector, as CSV with and without its head and as JSON lines, and with what real ones have: a rounded
-# record_id, files that are not named, fields in quotes, other ends of lines, numbers that are none.
+# rows DIRECTORY: writes events of the LDMS-Darshan connector as LDMS stores them: CSV with and without header, and JSON lines. Includes what real
+# files have: a rounded record_id, files without names, quoted fields, other line ends, invalid numbers.
 rows() {
     local head open write json
     head=uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp
@@ -76,9 +76,9 @@ rows() {
 }
 
 options=(-max_total_time="$seconds" -rss_limit_mb=512 -timeout=10)
-# Seeds are large, mutations of them must be too.
+# Seeds are large, so their mutations must be allowed to be.
 options+=(-max_len=1000000 -len_control=1)
-# What continuous integration tries does not change from run to run.
+# Continuous integration tries the same inputs in each run.
 [ -z "${CI:-}" ] || options+=(-seed=1)
 
 failed=()
@@ -90,7 +90,7 @@ for target in "${targets[@]}"; do
         echo "$target: $(tail -1 "$log")"
     else
         tail -40 "$log"
-        echo "$target: found an input that it cannot stand, in $place/found"
+        echo "$target: an input fails, see $place/found"
         failed+=("$target")
     fi
 done

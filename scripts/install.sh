@@ -4,12 +4,12 @@
 #   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm, a unit for systemd), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST] [--older-glibc | --from DIR]
-#   --prefix DIR     where it will lie, such as $HOME/.local or /usr/local
-#   --destdir DIR    put DIR before it, for packages
-#   --features LIST  of dxt-analyze, besides the usual: live-http,postgres,nats or `none` for no more (default: all of them)
-#   --older-glibc    build what runs below an older glibc, too, as packages do (scripts/older-glibc.sh)
-#   --from DIR       do not build, install what lies in DIR, such as target/release
-# Needs a C compiler and Rust (scripts/setup.sh --for build gets them); no network with the sources of scripts/package.sh source.
+#   --prefix DIR     directory of the installation, such as $HOME/.local or /usr/local
+#   --destdir DIR    prepended to the prefix while files are installed, for packages
+#   --features LIST  features of dxt-analyze besides the default ones: live-http,postgres,nats, or `none` (default: all three)
+#   --older-glibc    build programs that also run on an older glibc, as packages do (scripts/older-glibc.sh)
+#   --from DIR       do not build; install the programs and libraries in DIR, such as target/release
+# Needs a C compiler and Rust (scripts/setup.sh --for build installs them). Sources from `scripts/package.sh source` need no network.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -32,22 +32,22 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ -n "$prefix" ] || die "--prefix DIR says where to; see scripts/install.sh --help"
+[ -n "$prefix" ] || die "--prefix DIR is missing; see scripts/install.sh --help"
 case $prefix in
 /*) ;;
 *) prefix=$PWD/$prefix ;;
 esac
-# LD_PRELOAD splits at some of these, and module files give others a meaning.
+# LD_PRELOAD splits at some of the other characters, and some have a meaning in module files.
 case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix may have letters, digits and /._+~@%=,- only: $prefix" ;; esac
 
-# From where the user is, not from the project.
+# Relative to the user's directory, not to the project's.
 [ -z "$from" ] || from=$(readlink -m -- "$from")
 [ -z "$destdir" ] || destdir=$(readlink -m -- "$destdir")
 cd "$project"
 if [ -z "$from" ]; then
     rust_is_new_enough || die "Rust $least_rust or newer is needed (found: $(found_rust)): scripts/setup.sh --for build gets it"
-    # In a directory of its own: cargo does not see that it links with other libraries than before.
-    [ -z "$older" ] || older_glibc || die "nothing can be linked for an older glibc here"
+    # In a separate target directory: cargo does not notice that it links with other libraries than before.
+    [ -z "$older" ] || older_glibc || die "this machine cannot link for an older glibc"
     from=$(target_dir)/release
     [ "$features" != none ] || features=
     cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-run -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
@@ -57,34 +57,34 @@ for file in libdxt_tracer.so libdxt_static.a dxt-run dxt-analyze; do [ -e "$from
 root=$destdir$prefix
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
 conf=$prefix/etc/dxt/dxt.conf
-# Of the system's own prefix, configuration lies in /etc.
+# For the prefix /usr, configuration is in /etc.
 if [ "$prefix" = /usr ]; then conf=/etc/dxt/dxt.conf; fi
 
-# filled FILE TO: a template with this installation's places.
+# filled FILE TO: installs a template with the paths of this installation filled in.
 filled() { sed -e "s|@prefix@|$prefix|g" -e "s|@version@|$version|g" -e "s|@conf@|$conf|g" "$1" | install -D -m 644 /dev/stdin "$2"; }
 
 install -d "$root/bin"
 install -m 755 "$from/dxt-analyze" "$from/dxt-run" "$root/bin"
-# Not over the old one: programs that run have that mapped.
+# Replaced by rename, not overwritten: running programs have the old library mapped.
 install -D -m 755 "$from/libdxt_tracer.so" "$root/lib/dxt/.libdxt_tracer.so.new"
 if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/bin/dxt-run" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
 mv -f -- "$root/lib/dxt/.libdxt_tracer.so.new" "$root/lib/dxt/libdxt_tracer.so"
-# Names that others need not know are taken away: a program may have a zstd, or Rust's library, of its own.
+# Makes internal symbols local: a program may have a zstd, or Rust's library, of its own.
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 nm -g --defined-only "$from/libdxt_static.a" 2>/dev/null | awk '$3 ~ /^(__wrap|dxt_real|dxt_known)_/ { print $3 }' >"$work/names"
 sed 's/^/-u /' "$work/names" >"$work/wanted"
 ld -r "@$work/wanted" "$from/libdxt_static.a" -o "$work/dxt_static.o"
-# The bitcode in Rust's library is for optimizing compilers, which could not read it any more.
+# Drops the LLVM bitcode of Rust's library, which compilers could no longer read after `ld -r`.
 objcopy --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd --keep-global-symbols="$work/names" "$work/dxt_static.o"
 ar rcs "$work/libdxt_static.a" "$work/dxt_static.o"
 install -m 644 "$work/libdxt_static.a" "$root/lib/dxt/libdxt_static.a"
-# Earlier versions had it there.
+# Installed by earlier versions.
 rm -f -- "$root/lib/dxt/link-flags"
 "$from/dxt-analyze" --quiet generate "$root"
 install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
 sed "s|/usr/local/bin|$prefix/bin|" scripts/dxt-live.service | install -D -m 644 /dev/stdin "$root/share/dxt/dxt-live.service"
-# Not in lib: of 64-bit systems some look in lib64 alone, and all of them here.
+# Not in lib/pkgconfig: some 64-bit systems search only lib64, but all search share.
 rm -f -- "$root/lib/pkgconfig/dxt-tracer.pc"
 filled packaging/dxt-tracer.pc "$root/share/pkgconfig/dxt-tracer.pc"
 for kind in tcl lua; do
@@ -92,12 +92,12 @@ for kind in tcl lua; do
     filled packaging/modules/dxt.$kind "$root/share/modulefiles/dxt/$version${extension:+.$extension}"
     filled packaging/modules/auto.$kind "$root/share/modulefiles/dxt/auto${extension:+.$extension}"
 done
-# `module load dxt` must not load what preloads.
+# `module load dxt` must not load dxt/auto, which preloads the tracer.
 printf '#%%Module1.0\nset ModulesVersion "%s"\n' "$version" | install -D -m 644 /dev/stdin "$root/share/modulefiles/dxt/.version"
 install -d "$root/share/doc/dxt/docs" "$root/share/doc/dxt/trace-format"
 install -m 644 LICENSE "$root/share/doc/dxt/"
 install -m 644 docs/report.png "$root/share/doc/dxt/docs/"
-# Links to sources, which are not there, become their paths, behind the words where these are more than a name.
+# Sources are not installed: links to them become their paths, after the link text if that is more than a name.
 sources='\((\.\.\/)?((dxt-analyze|packaging|scripts|testdata|tracer|trace-format\/(src|tests|fuzz|goldens?))[^)]*)\)'
 for file in README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md trace-format/FORMAT.md trace-format/SPOOL.md; do
     sed -E "s/\[([^] ]*)\]$sources/\`\3\`/g; s/\[([^]]*)\]$sources/\1 (\`\3\`)/g" "$file" |

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Collects the licences of all that is linked into programs of ours, from the sources that cargo has: each text once, with the crates it is of.
-# Fails if a crate has a licence that is not accepted here, or no text is found for one.
+# Collects the licences of all crates that are linked into our programs, from cargo's sources: each text once, with its crates.
+# Fails if a crate's licence is not accepted below, or if its text is not found.
 #
 # Usage: scripts/licences.sh FILE PACKAGE...
-#   FILE     where the texts go; - only counts them
-#   PACKAGE  of this workspace, with all of its features
+#   FILE     output file; - only counts the texts
+#   PACKAGE  packages of this workspace, with all of their features
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -20,12 +20,12 @@ accepted=' MIT Apache-2.0 Apache-2.0+LLVM-exception BSD-2-Clause BSD-3-Clause BS
 packages=()
 for package in "$@"; do packages+=(-p "$package"); done
 triple=$(rustc -vV | sed -n 's/^host: //p')
-# Macros and build scripts are not linked. Lines with a place are ours.
+# Macros and build scripts are not linked. Lines with a path are our own crates.
 crates=$(cargo tree --locked --quiet --edges normal,no-proc-macro --target "$triple" --all-features --no-dedupe --prefix none \
     --format '{p}|{l}' "${packages[@]}" | grep -v '(/' | sed '/^$/d; s/ (proc-macro)//; s/ v/-/' | LC_ALL=C sort -u)
 count=$(grep -c . <<<"$crates") || die "cargo names no crates"
 
-# Whether one may choose such that all that applies is accepted: `(MIT OR X) AND Y` as arithmetic.
+# acceptable EXPRESSION: succeeds if accepted licences satisfy the SPDX expression; evaluates `(MIT OR X) AND Y` as arithmetic.
 acceptable() {
     local sum='' word words
     read -ra words < <(sed 's/ WITH /+/g; s/\// OR /g; s/[()]/ & /g' <<<"$1")
@@ -40,7 +40,7 @@ acceptable() {
     [ -n "$sum" ] && ((sum))
 }
 
-# source_of NAME-VERSION: where cargo keeps it; sources that came with this project first.
+# source_of NAME-VERSION: directory of the crate's sources; vendored sources first.
 source_of() {
     local dir
     for dir in vendor "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
@@ -51,10 +51,10 @@ source_of() {
 
 declare -A users file_of
 texts=() bare=''
-# add FILE USER: a text that differs from another by white space alone is the same.
+# add FILE USER: notes a licence text for USER. Texts that differ only in white space count as one.
 add() {
     local key
-    # zstd and others let one choose between this and the one beside it.
+    # zstd and others are dual-licensed; the other licence is used.
     if head -n 5 -- "$1" | grep -q 'GNU GENERAL PUBLIC'; then return 0; fi
     key=$(tr -s '[:space:]' ' ' <"$1" | cksum)
     if [ -z "${file_of[$key]:-}" ]; then
@@ -64,7 +64,7 @@ add() {
     case "|${users[$key]:-}|" in *"|$2|"*) ;; *) users[$key]+=${users[$key]:+|}$2 ;; esac
 }
 
-# Of a manifest, which may name each on a line of its own.
+# authors MANIFEST: the manifest's authors, which may be one per line.
 authors() { sed -n '/^authors = /,/\]/p' "$1" | tr -d '\n' | sed 's/^authors = /Its authors: /; s/  */ /g'; }
 
 while IFS='|' read -r crate licence; do
@@ -77,7 +77,7 @@ while IFS='|' read -r crate licence; do
     done < <(find "$dir" -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' -o -iname 'copyright*' -o -iname 'unlicense*' \) \
         ! -name '*.rs' ! -name '*.[ch]' ! -name '*.py' | LC_ALL=C sort)
     if [ -z "$found" ]; then
-        # That text is here by others; of MIT's, each has its own line of a copyright.
+        # Other crates contribute the text. MIT texts differ by their copyright line, so authors are named.
         case " ${licence//[()\/]/ } " in
         *" Apache-2.0 "*) bare+="    $crate ($licence): its package has no text; that of Apache-2.0 is below"$'\n' ;;
         *" MIT "*) bare+="    $crate (MIT): its package has no text; that of MIT is below. $(authors "$dir/Cargo.toml")"$'\n' ;;
@@ -85,19 +85,19 @@ while IFS='|' read -r crate licence; do
         esac
     fi
 done <<<"$crates"
-# What the report page holds.
+# Contents of the report page.
 for file in dxt-analyze/assets/vendor/echarts/{LICENSE,NOTICE,LICENSE-d3}; do add "$file" "Apache ECharts, in the report page"; done
 
-# What Rust's own library says of itself and of what it is built from: a page that comes with the compiler from rustup, here without its marks.
+# Licences of Rust's standard library and its parts: an HTML page that rustup installs with the compiler, included without its tags.
 page=$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html
 if [ -f "$page" ]; then
-    library="what it says of itself and of its parts stands at the end"
+    library="its licences and those of its parts are at the end"
 else
-    library="this compiler came without the page that says more"
+    library="this compiler came without the page of its licences"
 fi
 
 {
-    echo "Licences of what is linked into $*, besides its own."
+    echo "Licences of the libraries linked into $*, besides the project's own."
     echo "Rust's standard library is under MIT or Apache-2.0; its authors: https://thanks.rust-lang.org"
     echo "($library)"
     echo

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes libraries in DIR to link with instead of the system's, so that what is linked runs below an older glibc, and a compiler that takes them:
+# Makes stub libraries in DIR to link with instead of the system's, so that programs run on an older glibc, and a compiler that uses them:
 #     CARGO_TARGET_DIR=DIR/target PATH=DIR/bin:$PATH cargo build ...
-# (The directory of its own is needed: cargo does not see that another compiler links. scripts/install.sh --older-glibc does both.)
-# They have the names of the system's and no code. Of each name they have the newest version that glibc VERSION had; what came later is not
-# there, so that linking fails where it is needed. Linker, compiler, headers and Rust's own library (which asks for 2.17) stay the system's.
+# (The separate target directory is needed: cargo does not notice another linker. scripts/install.sh --older-glibc does both.)
+# The stubs have the symbols of the system's libraries and no code. Each symbol has the newest version that glibc VERSION had; later symbols are
+# absent, so that links that need them fail. Linker, compiler, headers and Rust's library (which needs 2.17) stay the system's.
 #
-# Usage: scripts/older-glibc.sh DIR [VERSION]   (2.17 if it is left out; x86_64 and aarch64)
+# Usage: scripts/older-glibc.sh DIR [VERSION]   (default: 2.17; x86_64 and aarch64)
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -17,7 +17,7 @@ dir=$(cd "$1" && pwd -P)
 newest=${2:-2.17}
 have objdump || die "objdump is needed: install binutils"
 compiler=$(type -P cc) || die "a C compiler is needed"
-[ "$compiler" != "$dir/bin/cc" ] || die "the C compiler is the one that was made here"
+[ "$compiler" != "$dir/bin/cc" ] || die "the C compiler in PATH is the one that this script made"
 
 case $(uname -m) in
 x86_64) loader=ld-linux-x86-64.so.2 first=2.2.5 stat_version=1 ;;
@@ -27,7 +27,7 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 
-# place SONAME: the system's library.
+# place SONAME: path of the system's library.
 place() {
     local file
     file=$(cc -print-file-name="$1")
@@ -36,11 +36,11 @@ place() {
     readlink -f -- "$file"
 }
 
-# names LIBRARY: NAME VERSION TYPE SIZE of all that it has, each with the version that is to be linked with.
+# names LIBRARY: NAME VERSION TYPE SIZE LATER of each symbol, with the version to link with; LATER is 1 if newer versions exist.
 names() {
     objdump -T "$1" | awk -v newest="$newest" '
         function number(version, part) { split(version, part, "."); return part[1] * 1000000 + part[2] * 1000 + part[3] }
-        # Value, flags, section, size, version (in brackets, if programs are linked with another one, or none), name.
+        # Fields: value, flags, section, size, version (in brackets if it is not the default for links), name.
         $0 !~ /\*UND\*/ && $0 !~ /\*ABS\*/ && NF >= 6 {
             name = $NF; version = $(NF - 1)
             if (version !~ /[(]/) linked[name] = 1
@@ -56,7 +56,7 @@ names() {
         END { for (name in best) if (name in linked) print name, prefix[name] best[name], type[name], size[name], (name in later) }' | LC_ALL=C sort
 }
 
-# stub SONAME < names: a library without code.
+# stub SONAME < names: makes a library without code.
 stub() {
     cat >"$work/names"
     {
@@ -69,7 +69,7 @@ stub() {
     cc -shared -nostdlib -Wl,-soname,"$1" -Wl,--version-script="$work/versions" -x assembler "$work/stub.s" -o "$dir/$1"
 }
 
-# Since 2.32 to 2.34 the C library has what others had, under a new version: there is an old and a later one.
+# glibc 2.32 to 2.34 moved symbols of other libraries into libc, under a new version: these have an old and a later version.
 names "$(place libc.so.6)" >"$work/libc"
 moved() {
     case $1 in
@@ -93,7 +93,7 @@ ln -sf libm.so.6 "$dir/libm.so"
 ln -sf libgcc_s.so.1 "$dir/libgcc_s.so"
 awk 'FILENAME == ARGV[1] { elsewhere[$1] = 1; next } !($1 in elsewhere)' "$work/elsewhere" "$work/libc" | stub libc.so.6
 
-# What programs had inside of themselves. An object each: who defines one of them gets no other.
+# Functions that older glibc linked into programs statically. One object each: a program that defines one of them takes no other.
 cat >"$work/inside.c" <<'END'
 #define _GNU_SOURCE
 #define VISIBLE __attribute__((visibility("hidden")))
@@ -114,7 +114,7 @@ VISIBLE int mknod(const char *path, unsigned mode, unsigned long device) { retur
 #elif defined of_mknodat
 VISIBLE int mknodat(int fd, const char *path, unsigned mode, unsigned long device) { return __xmknodat(0, fd, path, mode, &device); }
 #else
-/* The start files of 2.34 and newer leave constructors to the C library; an older one leaves them to the start files. */
+/* Constructors: start files of glibc 2.34 and later leave them to libc, but an older libc leaves them to the start files. */
 typedef void routine(int, char **, char **);
 extern routine *__init_array_start[] VISIBLE, *__init_array_end[] VISIBLE;
 void _init(void);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the analyzer says of every trace and log in testdata, a file per verb and form: run it before and after a change that is to
-# change no output, and compare the two directories.
-# usage: scripts/outputs.sh BINARY DIR [LOG...]     logs and traces beside those of testdata
+# Writes the analyzer's output on every trace and log in testdata, one file per command and format. Run it before and after a change that
+# must not change output, and compare the two directories.
+# usage: scripts/outputs.sh BINARY DIR [LOG...]     further logs and traces
 #        diff -r DIR-BEFORE DIR-AFTER
 set -euo pipefail
 # shellcheck source=common.sh
@@ -23,7 +23,7 @@ cp "$project"/testdata/golden/*.dxt "$project"/testdata/darshan/*.darshan "$dir/
 for log in "${more[@]}"; do cp "$log" "$dir/in/more-${log##*/}"; done
 cd "$dir/in"
 
-# say PLACE VERB ARG...: one output with its exit code and its errors.
+# say PLACE COMMAND ARG...: writes one output, and its exit code and errors in a file beside it.
 say() {
     local place=$dir/$1 code=0
     mkdir -p "$(dirname "$place")"

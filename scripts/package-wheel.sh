@@ -3,11 +3,11 @@
 #
 # Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--plain] [--offline]
 #   --out DIR       where the wheel goes (default: dist in cargo's target directory)
-#   --profile NAME  cargo's profile for the module (default: wheel); tests take dev, which shares what their own build made
-#   --tools DIR     where dxt-analyze, dxt-run and libdxt_tracer.so have been built (default: they are built, in release)
+#   --profile NAME  cargo's profile for the module (default: wheel); tests use dev, which reuses their own build
+#   --tools DIR     directory of built dxt-analyze, dxt-run and libdxt_tracer.so (default: build them, in release)
 #   --python PYTHON a Python that has maturin, if it is not on PATH
-#   --config SETTING  of cargo's, for the module only, such as a profile's level for one crate
-#   --plain         link with this machine's glibc, as with --tools; not for older ones (scripts/older-glibc.sh)
+#   --config SETTING  a setting of cargo, for the module only, such as the optimization level of one crate
+#   --plain         link with this machine's glibc rather than an older one (scripts/older-glibc.sh); implied by --tools
 #   --offline       fetch nothing: all crates are vendored or were fetched before
 set -euo pipefail
 # shellcheck source=common.sh
@@ -34,13 +34,13 @@ if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
 if ! have readelf || ! have strip; then die "readelf and strip are needed: install binutils"; fi
 
 cd "$project"
-[ -n "$plain$tools" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
+[ -n "$plain$tools" ] || older_glibc || echo "${0##*/}: the wheel needs this machine's glibc" >&2
 if [ -z "$tools" ]; then
     cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-run -p dxt-tracer
     tools=$(target_dir)/release
 fi
 
-# maturin wants what it packs beside the package; nothing of it stays.
+# maturin takes these files from a directory beside the package; it is removed at the end.
 package=$project/dxt-analyze/python
 data=$package/dxt_tracer.data
 rm -rf -- "$data"
@@ -48,20 +48,20 @@ trap 'rm -rf -- "$data"' EXIT
 mkdir -p "$data/scripts" "$data/data/lib/dxt"
 install -m 755 "$tools/dxt-analyze" "$tools/dxt-run" "$data/scripts"
 install -m 755 "$tools/libdxt_tracer.so" "$data/data/lib/dxt"
-# Line tables are for us; backtraces keep their names.
+# Drops line tables; backtraces keep the names of functions.
 strip --strip-debug "$data/scripts/dxt-analyze" "$data/scripts/dxt-run" "$data/data/lib/dxt/libdxt_tracer.so"
 
-# The licences of all that is linked, as those who pass it on must.
+# The licences of all linked libraries, as redistribution requires.
 mkdir -p "$data/data/share/doc/dxt"
 install -m 644 LICENSE "$data/data/share/doc/dxt"
 scripts/licences.sh "$data/data/share/doc/dxt/THIRD-PARTY.txt" dxt-python dxt-analyze dxt-run dxt-tracer
 
-# The oldest glibc that has all that the programs ask for. If the module asked for more, maturin would say so and fail.
+# Oldest glibc on which the programs run. If the module needs a newer one, maturin fails with a message.
 glibc=$(newest_glibc "$data/scripts/dxt-analyze" "$data/scripts/dxt-run" "$data/data/lib/dxt/libdxt_tracer.so")
 glibc=${glibc#2.}
 [ "${glibc:-0}" -ge 17 ] || glibc=17
 
-# The module itself needs no Python to be built: it keeps to the stable interface of 3.9.
+# Building the module needs no Python: it uses the stable ABI of 3.9.
 mkdir -p "$out"
 "${maturin[@]}" build --quiet --manifest-path "$package/Cargo.toml" --profile "$profile" --out "$out" \
     --compatibility "manylinux_2_$glibc" ${config[@]+"${config[@]}"} ${offline[@]+"${offline[@]}"}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes packages in target/package. Usage: scripts/package.sh source|deb|rpm|all [--plain | --from DIR]
-#   source  dxt-tracer-VERSION.tar.xz: the sources with those of all they use; builds without a network
+#   source  dxt-tracer-VERSION.tar.xz: the sources and those of all dependencies; builds without a network
 #   deb     for Debian and Ubuntu, by cargo-deb
 #   rpm     for Fedora, RHEL, SUSE, by cargo-generate-rpm
-#   --plain     link with this machine's glibc, not for older ones (scripts/older-glibc.sh): such systems are then left out
+#   --plain     link with this machine's glibc rather than an older one (scripts/older-glibc.sh); the package then excludes older systems
 #   --from DIR  do not build: take the libraries and programs from DIR, such as target/release
-# It says which glibc a package asks for. Tools that are missing are installed by cargo. The licences of all that is linked go into it
+# Prints which glibc a package needs. Installs missing tools by cargo. Packages contain the licences of all linked libraries
 # (scripts/licences.sh).
 set -euo pipefail
 # shellcheck source=common.sh
@@ -27,12 +27,12 @@ done
 [ ${#wanted[@]} -gt 0 ] || die "say which: source, deb, rpm or all"
 
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
-# Where the packages' manifests look.
+# Directory that the packages' manifests refer to.
 out=$project/target/package
 mkdir -p "$out"
 
-# tool NAME: a tool of cargo's, installed if it is not there. Before anything else: it is linked with this machine's glibc, as what it links
-# with is, and where it cannot be had nobody wants to wait for the build.
+# tool NAME: installs a tool of cargo if it is missing. Runs first: the tool must be linked with this machine's glibc, as its libraries are,
+# and if it cannot be installed, the build would be wasted.
 tool() { have "$1" || cargo install --quiet --locked "$@"; }
 
 staged='' asks=''
@@ -40,20 +40,20 @@ stage() {
     [ -z "$staged" ] || return 0
     staged=yes
     rm -rf -- "$out/root"
-    [ -n "$plain${from[*]-}" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
+    [ -n "$plain${from[*]-}" ] || older_glibc || echo "${0##*/}: the package needs this machine's glibc" >&2
     scripts/install.sh --prefix /usr --destdir "$out/root" ${from[@]+"${from[@]}"}
     scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-run dxt-tracer
     asks=$(newest_glibc "$out"/root/usr/bin/dxt-* "$out"/root/usr/lib/dxt/libdxt_tracer.so)
     echo "asks for glibc $asks"
 }
 
-# only_for_linux DIR: what no build for Linux uses stays there as a manifest, which cargo wants of all that Cargo.lock names.
+# only_for_linux DIR: reduces crates that no Linux build uses to their manifests, which cargo needs for all of Cargo.lock.
 only_for_linux() {
     local used crate sum machine
     used=$(for machine in x86_64 aarch64 powerpc64le riscv64gc s390x; do
         cargo tree --quiet --locked --offline --workspace --all-features --target "$machine-unknown-linux-gnu" --no-dedupe --prefix none --format '{p}'
     done | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | sort -u)
-    [ "$(grep -c . <<<"$used")" -gt 100 ] || die "cargo names next to no crates"
+    [ "$(grep -c . <<<"$used")" -gt 100 ] || die "cargo names too few crates"
     for crate in "$1"/*; do
         ! grep -qxF -- "${crate##*/}" <<<"$used" || continue
         sum=$(sed -n 's/.*"package":"\([0-9a-f]*\)".*/\1/p' "$crate/.cargo-checksum.json")
@@ -72,17 +72,17 @@ make_source() {
     (cd "$out/$name" && cargo vendor --quiet --locked --versioned-dirs vendor >/dev/null)
     only_for_linux "$out/$name/vendor"
     mkdir -p "$out/$name/.cargo"
-    # Cargo takes them instead of the registry.
+    # Makes cargo use the vendored sources instead of the registry.
     printf '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n' \
         >"$out/$name/.cargo/config.toml"
     XZ_OPT=-T0 tar -C "$out" --owner=0 --group=0 --mode=a+rX,u+w,go-w --sort=name --mtime="@$(git log -1 --format=%ct)" -cJf "$out/$name.tar.xz" "$name"
     rm -rf -- "${out:?}/$name"
-    # The sum goes into the recipes of packaging/.
+    # The checksum goes into the recipes of packaging/.
     (cd "$out" && sha256sum "$name.tar.xz" | tee "$name.tar.xz.sha256")
     echo "$out/$name.tar.xz"
 }
 
-# zsh_looks_in DIRECTORY: puts its completions where a kind of package has them: Debian's zsh looks for those of packages elsewhere.
+# zsh_looks_in DIRECTORY: moves zsh completions to the directory of this kind of package; Debian's differs.
 zsh_looks_in() {
     local zsh=$out/root/usr/share/zsh
     [ -e "$zsh/$1" ] || mv -- "$zsh"/* "$zsh/$1"
@@ -99,7 +99,7 @@ make_deb() {
 make_rpm() {
     stage
     zsh_looks_in site-functions
-    # Those of older systems cannot unpack zstd.
+    # rpm of older systems cannot unpack zstd.
     cargo generate-rpm -p dxt-analyze --payload-compress xz --target-dir "$(target_dir)" -o "$out"
     ls "$out"/*.rpm
 }

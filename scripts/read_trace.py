@@ -3,9 +3,9 @@
 
 Usage: read_trace.py FILE
 
-The output is that of `dxt-analyze dump --format csv` for traces whose nodes' clocks agree: times are ns since the earliest
-epoch of any process. What is lost is said on stderr, and the exit code is then 3. Needs the module `zstandard` (Debian:
-python3-zstandard) and memory for one process at a time. Section numbers below are those of FORMAT.md.
+The output equals that of `dxt-analyze dump --format csv` if the nodes' clocks agree: times are in ns since the earliest epoch
+of any process. Losses are reported on stderr, with exit code 3. Needs the module `zstandard` (Debian: python3-zstandard) and
+memory for one process at a time. Section numbers below are those of FORMAT.md.
 """
 
 import csv
@@ -27,11 +27,11 @@ MAX_RAW, MAX_SEGMENTS_RAW, MAX_SEGMENTS, MAX_EXCEPTIONS = 256 << 20, 2_682_940, 
 
 
 class Damaged(Exception):
-    """Bytes that are not what they should be."""
+    """Bytes that violate the format."""
 
 
 def sealed(data, size, what):
-    """A fixed structure whose last four bytes are the CRC-32 of those before."""
+    """Returns a fixed structure after checking its last four bytes, the CRC-32 of those before."""
     if len(data) < size:
         raise Damaged(f"{what} is cut short")
     if zlib.crc32(data[: size - 4]) != struct.unpack_from("<I", data, size - 4)[0]:
@@ -40,7 +40,7 @@ def sealed(data, size, what):
 
 
 class Values:
-    """Section 5.1: values that follow each other."""
+    """Section 5.1: a sequence of values."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -138,7 +138,7 @@ class Frame:
 
 
 class Source:
-    """A file, and what was found to be wrong with it."""
+    """A file, and the problems found in it."""
 
     def __init__(self, path):
         self.file = open(path, "rb")
@@ -150,7 +150,7 @@ class Source:
         return self.file.read(size)
 
     def frames(self, at, end):
-        """Section 7, steps 2: the frames of a range, whatever lies between them."""
+        """Section 7, step 2: the frames of a range; skips damaged bytes between them."""
         while at < end:
             try:
                 frame = Frame(self, at, end)
@@ -220,7 +220,7 @@ def read_job(source, end):
 
 
 class Process:
-    """Section 5.3: what a process says of itself."""
+    """Section 5.3: description of a process."""
 
     def __init__(self, raw, names):
         found = sections(raw)
@@ -254,7 +254,7 @@ class Process:
 
 
 def segments(raw, count, rate):
-    """Section 4.2: (stream, offset, length, start, end) of each row; times corrected as section 4.1 says."""
+    """Section 4.2: (stream, offset, length, start, end) of each row; times corrected by section 4.1."""
     if len(raw) < 60:
         raise Damaged("no column heads")
     heads = [struct.unpack_from("<QBBH", raw, 12 * column) for column in range(5)]
@@ -293,7 +293,7 @@ def segments(raw, count, rate):
 
 
 def print_process(source, process, blocks, shift, ops, out):
-    """Rows of one process, thread by thread; returns how many there were."""
+    """Prints the rows of one process, thread by thread; returns their number."""
     numbers, printed = {}, 0
     for frame in sorted(blocks, key=lambda frame: (frame.thread, frame.at)):
         try:

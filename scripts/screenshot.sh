@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes docs/report.png, the README's picture: the page of testdata/demo's trace in a browser (chromium). A test says when it is to be made
-# anew. Usage: scripts/screenshot.sh [PROGRAM], with dxt-analyze built (target/release/dxt-analyze)
+# Makes docs/report.png, the README's picture: the report page of testdata/demo's trace in chromium. A test fails if the picture is out of
+# date. Usage: scripts/screenshot.sh [PROGRAM], with dxt-analyze built (target/release/dxt-analyze)
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,7 +14,7 @@ cd "$project/testdata/demo"
 "$analyze" --quiet report --layout ../layouts/four-by-1m.layout -o "$folder/page.html" demo.dxt >/dev/null
 chromium --headless --no-sandbox --hide-scrollbars --user-data-dir="$folder/profile" --window-size=1200,900 \
     --virtual-time-budget=5000 --screenshot="$folder/report.png" "file://$folder/page.html" >/dev/null 2>&1
-[ -s "$folder/report.png" ] || die "chromium made no picture"
+[ -s "$folder/report.png" ] || die "chromium wrote no picture"
 mv -- "$folder/report.png" "$project/docs/report.png"
 sha256sum <"$folder/page.html" | cut -d' ' -f1 >page.sha256
 echo "docs/report.png"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is needed and this machine lacks. Does nothing, fast, where nothing is missing. With apt-get and the right to use it
-# (root, or sudo without a password) it installs, quietly, once it has said what and how much; elsewhere it says what to install and
-# fails only if the project cannot even be built.
+# Installs what the project needs and this machine lacks; ends at once if nothing is missing. With apt-get and the right to use it (root, or
+# sudo without a password) it prints packages and sizes, then installs them quietly. Otherwise it prints what to install, and
+# fails only if the project cannot be built without.
 #
 # Usage: scripts/setup.sh [--for build|demo|test]
 #   build  a C compiler and Rust
-#   demo   the same, and one MPI with a program to run under it: Python with mpi4py and parallel h5py
-#   test   (default) all that the tests use: both MPIs, HDF5, programs to trace, tools to compare with, a browser
+#   demo   also one MPI and a program for it: Python with mpi4py and parallel h5py
+#   test   (default) everything that the tests use: both MPIs, HDF5, programs to trace, tools to compare with, a browser
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -29,7 +29,7 @@ build | demo | test) ;;
 esac
 
 missing=()    # Debian packages
-essential=()  # of these, what the build cannot do without
+essential=()  # those that the build needs
 why=()
 
 # need PACKAGE WHY [essential] -- TEST...: notes PACKAGE as missing if the test fails.
@@ -57,12 +57,12 @@ python_has() {
     /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)"
 }
 
-# Not only its parallel part, which lies in the same directory: Debian 13 does not install the rest with it.
+# Checks for h5py itself: Debian 13 can install its parallel part, in the same directory, without the rest.
 python_has_h5py() {
     /usr/bin/python3 -c "import importlib.util as u, sys; spec = u.find_spec('h5py'); sys.exit(spec is None or spec.origin is None)"
 }
 
-# The modules' own packages only: importing h5py itself would start MPI.
+# Looks for the package only: importing h5py would start MPI.
 python_has_parallel_h5py() {
     [ -d /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi ] || python_has h5py._debian_h5py_mpi
 }
@@ -82,7 +82,7 @@ for_python_with_mpi() {
     need python3-h5py-mpi "the demo's program" -- python_has_parallel_h5py
 }
 
-# Nothing where any MPI has a Python that goes with it, of whatever origin.
+# Needs nothing if some Python works with some installed MPI, wherever they are from.
 for_demo() {
     demo_python || for_python_with_mpi
 }
@@ -139,7 +139,7 @@ for_test() {
 
 has_clang_asan() { test -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)"; }
 
-# Debian keeps these where users do not look.
+# Debian installs these outside of users' PATH.
 has_postgresql() { compgen -G "/usr/lib/postgresql/*/bin/initdb"; }
 has_nats() { have nats-server || test -x /usr/sbin/nats-server; }
 
@@ -157,19 +157,19 @@ may_install() {
     have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }
 }
 
-# What the tools say that work for us: shown when they fail.
+# logged COMMAND...: runs a command with its output in a log, which is shown on failure.
 log=
 logged() {
     [ -n "$log" ] || log=$(mktemp "${TMPDIR:-/tmp}/dxt-setup.XXXXXX.log")
     "$@" </dev/null >>"$log" 2>&1
 }
 
-# apt_install PURPOSE PACKAGE...: says what and how much, and installs it.
+# apt_install PURPOSE PACKAGE...: prints packages and sizes, and installs the packages.
 apt_install() {
     local plan size wanted=$1
     shift
     plan=$(LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null </dev/null || true)
-    # How many packages, how much to download, how much on disk, as its last words say.
+    # Number of packages, bytes to download and bytes on disk, from the last lines of apt-get's output.
     size=$(sed -nE 's/.*, ([0-9]+) newly installed.*/\1 Debian packages/p
         s/^Need to get ([^\/ ]* [^\/ ]*)(\/.*)? of archives.*/\1 to download/p
         s/^After this operation, (.*) of additional disk space.*/\1 on disk/p' <<<"$plan" | paste -sd';' | sed 's/;/, /g')
@@ -183,15 +183,15 @@ say() { printf '%s\n' "$*" >&2; }
 failed=
 failed_to() {
     failed=yes
-    say "failed to $1; what apt-get said is in $log and ends with:"
+    say "failed to $1; the output of apt-get is in $log and ends with:"
     tail -n 5 "$log" | sed 's/^/    /' >&2
 }
 
 install_packages() {
     local package before=$SECONDS
-    say "asking apt-get what is missing"
-    logged as_root apt-get update -q || say "apt-get update failed ($log); trying with the lists that are there"
-    # All together, else one by one: a package that this release lacks must not cost the others.
+    say "updating the package lists of apt-get"
+    logged as_root apt-get update -q || say "apt-get update failed ($log); trying with the present lists"
+    # Installs all packages together, else each by itself: a package that this release lacks must not prevent the others.
     if ! apt_install "what the $purpose needs" "${missing[@]}"; then
         failed_to "install them together"
         for package in "${missing[@]}"; do
@@ -201,11 +201,11 @@ install_packages() {
     say "done in $((SECONDS - before)) s"
 }
 
-# Parts of Rust that only tests need.
+# Components of Rust that only tests need.
 components=()
 if [ "$purpose" = test ]; then components=(-c clippy -c rustfmt); fi
 
-# A toolchain by rustup: the system's package if there is one, else the installer that rust-lang.org names.
+# Installs a toolchain by rustup: from the system's package if there is one, else by the installer of rust-lang.org.
 install_rust() {
     if ! have rustup && may_install && [ -n "$(apt-cache search --names-only '^rustup$' 2>/dev/null)" ]; then
         apt_install rustup rustup || failed_to "install rustup"
@@ -215,7 +215,7 @@ install_rust() {
         return
     fi
     if ! have curl && may_install; then
-        apt_install "what fetches Rust" curl ca-certificates || failed_to "install curl"
+        apt_install "downloads of Rust" curl ca-certificates || failed_to "install curl"
     fi
     have curl || return 1
     installer=$(mktemp "${TMPDIR:-/tmp}/dxt-rustup.XXXXXX")
@@ -237,13 +237,13 @@ if [ ${#missing[@]} -gt 0 ]; then
     [ ${#essential[@]} -eq 0 ] || die "the project cannot be built without ${essential[*]}"
     case $purpose in
     test) say "tests that need them will be skipped and say so" ;;
-    demo) say "the demo takes a smaller program instead, if there is a compiler for MPI" ;;
+    demo) say "the demo runs a smaller program instead, if there is an MPI compiler" ;;
     esac
 fi
 if ! rust_is_new_enough; then
     say "installing Rust by rustup: some 150 MB to download, 600 MB on disk in ${RUSTUP_HOME:-~/.rustup}" \
         "($least_rust or newer is needed; found: $(found_rust))"
-    install_rust || { [ -z "$log" ] || say "it failed; what was said is in $log"; }
+    install_rust || { [ -z "$log" ] || say "installing Rust failed; the output is in $log"; }
     hash -r
     rust_is_new_enough || die "Rust $least_rust or newer is needed: see https://rustup.rs"
 fi

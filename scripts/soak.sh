@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Ends of processes at random moments, for as many minutes as wanted: every kind of process, mode and way to end in turn, and a table
-# of what was lost or is there twice, with the seeds that show it again.
-# usage: scripts/soak.sh MINUTES [WORD[,WORD...]]     only cases with these words, such as `threads,fold`
-# Variables: DXT_ENDS_SEED (where the random numbers begin), DXT_ENDS_KEEP (keep the files of failed runs)
+# Ends processes at random moments, for the given number of minutes, with every kind of process, mode and way to end. Prints a table of
+# lost and duplicated calls, with the seeds that reproduce them.
+# usage: scripts/soak.sh MINUTES [WORD[,WORD...]]     only cases whose names have these words, such as `threads,fold`
+# Variables: DXT_ENDS_SEED (seed of the random numbers), DXT_ENDS_KEEP (keep the files of failed runs)
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

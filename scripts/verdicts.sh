@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Scores what the report's first finding says of jobs with injected faults, and of healthy ones: simulated jobs, and small programs that
-# run under the tracer with MPICH and Open MPI. Prints a table, and totals.
+# Scores the report's first finding on jobs with injected faults and on healthy ones: simulated jobs, and small programs that
+# run under the tracer with MPICH and Open MPI. Prints a table and totals.
 # usage: scripts/verdicts.sh [--short] [--only NAME] [--keep DIR] [--seed N] [--random N] [--analyze PROGRAM] [--from DIR]
 #   --short            the simulated jobs that the tests use, no real programs
 #   --only NAME        cases whose name contains NAME
-#   --seed N           other simulated jobs of the same kinds, which nobody has fitted anything to
-#   --random N         instead of the jobs that are written down so many drawn at random by the seed, a quarter of them healthy; no real programs
-#   --keep DIR         leave logs, traces and manifest.json (what is true of each) in DIR
-#   --analyze PROGRAM  this analyzer instead of the one that is built here
+#   --seed N           other simulated jobs of the same kinds, which no threshold was tuned on
+#   --random N         N jobs drawn at random by the seed instead of the fixed ones, a quarter of them healthy; no real programs
+#   --keep DIR         leave logs, traces and manifest.json (the true fault of each) in DIR
+#   --analyze PROGRAM  use this analyzer instead of building one
 #   --from DIR         take verdicts from DIR/CASE.json; no analyzer is built or run
 set -euo pipefail
 # shellcheck source=common.sh

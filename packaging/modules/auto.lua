@@ -1,30 +1,30 @@
--- DXT tracer @version@ for every program that is started while this is loaded, as @conf@ says.
--- DXT_ENABLE=off leaves a program alone.
-help([[Traces every MPI program that is started, as @conf@ says.
-DXT_ENABLE=off leaves one alone.]])
+-- DXT tracer @version@ for every program that is started while this module is loaded, with the settings of @conf@.
+-- With DXT_ENABLE=off a program is not traced.
+help([[Traces every MPI program that is started, with the settings of @conf@.
+With DXT_ENABLE=off a program is not traced.]])
 whatis("Name: DXT tracer, for all programs")
 whatis("Version: @version@")
 whatis("Description: preloads the tracer into every program, with the site's configuration")
 
 local prefix = "@prefix@"
--- The system's own places are in all of these, where they belong.
+-- The system's own directories are already in these variables.
 if prefix ~= "/usr" then
     prepend_path("PATH", pathJoin(prefix, "bin"))
     local man = pathJoin(prefix, "share/man")
     prepend_path("MANPATH", man)
-    -- Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    -- If MANPATH was empty, man would search only this directory: an empty entry adds the system's.
     local left = (os.getenv("MANPATH") or ""):gsub("^:*(.-):*$", "%1")
     if left == "" or left == man then append_path("MANPATH", "") end
 end
 setenv("DXT_TRACER", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))
 
--- Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
+-- If the library cannot be loaded (it needs a newer glibc than this node has), no program would start with it.
 local library = pathJoin(prefix, "lib/dxt/libdxt_tracer.so")
 local tried = mode() ~= "load" or os.execute("test -r " .. library .. " && env DXT_ENABLE=off LD_PRELOAD=" .. library .. " true 2>/dev/null")
 if tried == true or tried == 0 then
     setenv("DXT_CONFIG", "@conf@")
     prepend_path("LD_PRELOAD", library)
-    -- A program with AddressSanitizer's shared library ends at once where another one was loaded before that.
+    -- Programs with AddressSanitizer's shared library end at once if another library is loaded first, unless this check is off.
     append_path("ASAN_OPTIONS", "verify_asan_link_order=0")
 else
     LmodMessage("dxt/auto: programs are not traced: " .. library .. " cannot be loaded here; `dxt-run true` says why")

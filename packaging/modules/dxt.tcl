@@ -1,19 +1,19 @@
 #%Module1.0
 ## DXT tracer @version@: dxt-run and dxt-analyze. For Lmod and environment-modules.
 proc ModulesHelp { } {
-    puts stderr "dxt-run -o traces -- mpirun -n 4 ./app   traces a program; dxt-analyze report traces   says what its I/O costs."
+    puts stderr "dxt-run -o traces -- mpirun -n 4 ./app   traces a program; dxt-analyze report traces   reports what its I/O costs."
 }
 module-whatis "Name: DXT tracer"
 module-whatis "Version: @version@"
 module-whatis "Description: traces every I/O call of a parallel program and finds what makes its I/O slow"
 
 set prefix "@prefix@"
-# The system's own places are in all of these, where they belong.
+# The system's own directories are already in these variables.
 if {$prefix ne "/usr"} {
     prepend-path PATH            "$prefix/bin"
     prepend-path PKG_CONFIG_PATH "$prefix/share/pkgconfig"
     prepend-path MANPATH         "$prefix/share/man"
-    # Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    # If MANPATH was empty, man would search only this directory: an empty entry adds the system's.
     set left [expr {[info exists env(MANPATH)] ? [string trim $env(MANPATH) :] : ""}]
     if {$left eq "" || $left eq "$prefix/share/man"} { append-path MANPATH "" }
 }

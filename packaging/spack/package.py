@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Spack recipe, for Spack 1.0 and newer: copy it to packages/dxt_tracer/package.py of a repository of yours.
 
-At a release: `scripts/package.sh source` makes the archive and prints its sha256; both go in below, with the place where the archive lies. Until
-then `spack install --no-checksum`, or `spack develop --path CLONE dxt-tracer@=0.2.0`, which builds what is there.
+At a release: `scripts/package.sh source` makes the archive and prints its sha256; enter the sha256 and the archive's URL below. Until then use
+`spack install --no-checksum`, or `spack develop --path CLONE dxt-tracer@=0.2.0`, which builds a clone.
 
-Variants of darshan-runtime that are none here: mpi, hdf5 and lustre, since MPI, HDF5 and layouts are found when a program runs; scheduler, since the
-numbers of all schedulers that are known are looked for; mmap_logs, since what is recorded lies in a mapped file always; apmpi, since collective
-calls are recorded always. There is no parallel-netcdf and no apxc.
+Variants of darshan-runtime that do not exist here: mpi, hdf5 and lustre (MPI, HDF5 and layouts are found at run time); scheduler (job numbers of all
+known schedulers are recognized); mmap_logs (records always lie in a mapped file); apmpi (collective calls are always recorded). There is no
+parallel-netcdf and no apxc.
 """
 
 from spack_repo.builtin.build_systems.generic import Package
@@ -18,13 +18,13 @@ class DxtTracer(Package):
     """Traces every I/O call of a parallel program (POSIX, C streams, MPI-IO, HDF5) by a preloaded library, with any MPI,
     and finds what makes its I/O slow."""
 
-    # Say here where the sources are that `scripts/package.sh source` made: they hold all that the build needs.
+    # URL of the archive that `scripts/package.sh source` made, with everything that the build needs.
     homepage = "https://example.invalid/dxt-tracer"
     url = "https://example.invalid/dxt-tracer-0.2.0.tar.xz"
 
     license("MIT OR Apache-2.0")
 
-    # version("0.2.0", sha256="..."): the sum of that archive.
+    # version("0.2.0", sha256="..."): the checksum of the archive.
     version("0.2.0")
 
     variant("live", default=True, description="live can send to InfluxDB, PostgreSQL and NATS")
@@ -41,12 +41,12 @@ class DxtTracer(Package):
 
     conflicts("platform=darwin", msg="it is for Linux with glibc")
 
-    # Spack's class for cargo installs programs only; the tracer is a library, and there are man pages and modules.
+    # Spack's class for cargo installs only programs, but there are a library, man pages and modules.
     def install(self, spec, prefix):
         features = "live-http,postgres,nats" if spec.satisfies("+live") else "none"
         Executable("scripts/install.sh")("--prefix", prefix, "--features", features)
 
-    # What a site changes is kept where a package is installed once more, so this is not asked for each time.
+    # Variants set the site's values in dxt.conf, so that they survive reinstallation.
     @run_after("install")
     def configure_site(self):
         conf = self.prefix.etc.dxt.join("dxt.conf")

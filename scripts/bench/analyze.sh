@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Segments per second and peak memory of the analyzer, verb by verb, on synthetic traces.
+# Segments per second and peak memory of the analyzer's commands, on synthetic traces.
 #
 # Usage: scripts/bench.sh analyze [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--verbs "VERB OPTION...;..."]
 #        [--form trace|darshan] [--peer PROGRAM]
 # N segments in all (default 10000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided).
-# With --form darshan the verbs read the trace as a Darshan log, and so does PROGRAM, for instance an installed darshan-dxt-parser.
+# With --form darshan the commands read the trace as a Darshan log, as does PROGRAM, for instance an installed darshan-dxt-parser.
 # Targets: 20 M segments/s for decoding and all analyses together on 2 processors, memory that does not grow with the trace.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -41,7 +41,7 @@ if [ "$form" = darshan ]; then
     echo "as a Darshan log: $(stat -c %s "$file") bytes"
 fi
 echo "$(nproc) processors; page cache warm; median of $runs runs"
-printf '%-24s %8s %12s %10s\n' verb s segments/s 'peak MiB'
+printf '%-24s %8s %12s %10s\n' command s segments/s 'peak MiB'
 python3 - "$bin/dxt-analyze" "$file" "$segments" "$runs" "$verbs" "$peer" <<'EOF'
 import os, statistics, sys, time
 

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the benchmarks share: the release library, the timed C program, and statistics.
+# Shared by the benchmarks: the release library, the timed C program, and statistics.
 # shellcheck source=../common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# Sets library, work and data; with a peer also analyze, which reads its log.
+# Builds everything, and sets library, work and data; with a peer also builds dxt-analyze, which reads the peer's log, and sets analyze.
 # shellcheck disable=SC2034 # the scripts that source this use them
 build_all() {
     cargo build --release --quiet --manifest-path "$project/Cargo.toml" -p dxt-tracer ${peer:+-p dxt-analyze}
@@ -11,7 +11,7 @@ build_all() {
     cc -O2 -Wall -Wextra -pthread -o "$work/bench_calls" "$project/testdata/workloads/bench_calls.c"
 }
 
-# use_built LIBRARY: the same with what is built already, but for the C program; dxt-analyze lies beside LIBRARY.
+# use_built LIBRARY: sets the same variables for an existing build, with dxt-analyze beside LIBRARY; does not build the C program.
 use_built() {
     library=$(realpath "$1")
     analyze=$(dirname "$library")/dxt-analyze
@@ -20,15 +20,15 @@ use_built() {
     trap 'rm -rf "$work" "$data"' EXIT
 }
 
-# with_peer COMMAND...: runs it under the peer, with its trace on. The peer leaves out /dev, where the bench's files are, unless a
-# configuration names them.
+# with_peer COMMAND...: runs a command under the peer, with its tracing on. By default the peer excludes /dev, where the benchmark's files
+# are; a configuration file includes them.
 with_peer() {
     local variables
     mapfile -t variables < <(peer_variables)
     env "${variables[@]}" "$@"
 }
 
-# What the peer is told, as assignments, a line each; takes its last log away. (A program that calls MPI_Init does without
+# peer_variables: prints the peer's environment, one assignment per line; removes its last log. (Programs that call MPI_Init do not need
 # DARSHAN_ENABLE_NONMPI.)
 peer_variables() {
     printf 'NAME_INCLUDE ^%s/ *\n' "$data" >"$work/peer.conf"
@@ -37,7 +37,7 @@ peer_variables() {
         DARSHAN_LOGFILE="$work/peer.log" LD_PRELOAD="$peer"
 }
 
-# peer_logged OPERATION: calls of OPERATION on the bench's files that the peer's log counts, read by our own reader.
+# peer_logged OPERATION: number of calls of OPERATION on the benchmark's files in the peer's log, read by our own reader.
 peer_logged() {
     local counter
     case $1 in
@@ -53,14 +53,14 @@ peer_logged() {
             '$4 == counter && index($6, folder) == 1 { sum += $5 } END { print sum + 0 }'
 }
 
-# Median, least and greatest of the numbers on standard input.
+# Median, minimum and maximum of the numbers on standard input.
 median_and_spread() {
     sort -g | awk '{ v[NR] = $1 } END {
         m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
         printf "%.1f %.1f %.1f\n", m, v[1], v[NR] }'
 }
 
-# Differences of two files of numbers, line by line: run by run, so that a slow moment of the machine hits both.
+# Differences of two files of numbers, line by line: pairs of adjacent runs, so that a slow phase of the machine affects both.
 differences() {
     paste "$1" "$2" | awk '{ print $2 - $1 }'
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What `dxt-analyze live` costs the programs that it watches, and itself: run times with tracing alone and with an agent beside it.
+# Overhead of `dxt-analyze live` for watched programs, and its own cost: run times with tracing alone and with an agent.
 #
 # Usage: scripts/bench.sh live [--runs R] [--seconds S] [--ranks N] [--mpi mpich|openmpi] [--to WHERE]
-# Programs: writers of 512 bytes at 2,400 and 100,000 calls a second and as quickly as they go, on /dev/shm; hmmbuild of HMMER at some 2,400 calls
-# a second; with MPI, independent and collective calls on one file, and HACC-like ones of two sizes (bench_mpi). Pairs of runs alternate; the overhead is the mean of the differences within each pair with its 95 %
-# interval (Student's t). An interval around 0 reads "not measurable". Every call must have been shown, or no time is.
+# Programs: writers of 512 bytes on /dev/shm at 2,400 and 100,000 calls per second and at full speed; hmmbuild of HMMER at about 2,400 calls
+# per second; with MPI, independent and collective calls on one file, and HACC-like ones of two sizes (bench_mpi). Runs with and without agent
+# alternate; the overhead is the mean difference within pairs with its 95 % interval (Student's t); "not measurable" if the interval contains 0.
+# A time is printed only if the agent has shown every call.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -27,13 +28,13 @@ cc -O2 -Wall -Wextra -o "$work/paced" "$project/testdata/workloads/paced.c"
 mkdir "$work/spools" "$work/traces"
 variables=(DXT_ENABLE=trace "DXT_SPOOL=$work/spools" "DXT_OUTPUT_DIR=$work/traces" "LD_PRELOAD=$library")
 
-# watched FILE COMMAND...: runs it beside an agent, and adds the agent's processor time in s and the calls that it showed to FILE.
+# watched FILE COMMAND...: runs a command beside an agent; appends the agent's processor time in s and the number of calls that it showed to FILE.
 watched() {
     local agent sums=$work/sums
     rm -f "$sums"
     "$analyze" live "$work/spools" --to "intervals:$sums" ${to:+--to "$to"} 2>"$work/said" &
     agent=$!
-    # It looks from now on.
+    # The agent watches from here on.
     until [ -e "$sums" ]; do sleep 0.01; done
     "${@:2}"
     sleep 0.5
@@ -44,7 +45,7 @@ watched() {
     awk -v t="$ticks" -v hz="$(getconf CLK_TCK)" -F '"calls":' '/"calls":/ { n += $2 + 0 } END { print t / hz, n + 0 }' "$sums" >>"$1"
 }
 
-# line NAME COMMAND...: pairs of runs of a program that prints its seconds.
+# line NAME COMMAND...: prints a line for pairs of runs of a program that prints its seconds.
 line() {
     local name=$1 calls
     shift
@@ -59,7 +60,7 @@ line() {
     local shown
     shown=$(tail -n 1 "$work/agent" | cut -d ' ' -f 2)
     if [ "$shown" != "$calls" ]; then
-        echo "$name: $shown of $calls calls were shown, so no time is"
+        echo "$name: no time, since the agent showed only $shown of $calls calls"
         return
     fi
     paste -d ' ' "$work/alone" "$work/beside" "$work/agent" | awk -v name="$name" -v calls="$calls" '
@@ -75,7 +76,7 @@ line() {
         }'
 }
 
-# alignments FAMILIES: so many alignments of 20 sequences of 60 amino acids, always the same ones.
+# alignments FAMILIES: prints that many alignments of 20 sequences of 60 amino acids, always the same ones.
 alignments() {
     awk -v families="$1" 'BEGIN {
         srand(1)
@@ -93,28 +94,28 @@ alignments() {
     }'
 }
 
-# hmmbuild_seconds RANDOM ALIGNMENTS: a traced run of it with so many random sequences for each of its three fits; prints how many seconds it took.
+# hmmbuild_seconds RANDOM ALIGNMENTS: runs hmmbuild traced, with RANDOM random sequences for each of its three fits; prints seconds.
 hmmbuild_seconds() {
     local begin=$EPOCHREALTIME
     env "${variables[@]}" hmmbuild --cpu 1 --EmN "$1" --EvN "$1" --EfN "$1" -o /dev/null "$data/file.hmm" "$2" </dev/null
     awk -v begin="$begin" -v end="$EPOCHREALTIME" 'BEGIN { printf "%.6f\n", end - begin }'
 }
 
-# Calls of the run whose traces are there, also those that its buffer had no room for: they are in its counters, and exit code 3 says so.
+# Number of calls in the run's traces, including those that did not fit into the buffer: these are in the counters, and exit code 3 says so.
 calls_on_record() {
     { "$analyze" summary --format json "$work/traces" || [ $? = 3 ]; } |
         awk -F '[:,]' '/^  "(segments|missing_segments|counted_operations)":/ { n += $2 } END { print n + 0 }'
 }
 
 machine
-echo "$runs pairs of runs; seconds with tracing alone and with an agent beside; overhead in % with its 95 % interval; the agent's share of a processor"
+echo "$runs pairs of runs; seconds with tracing alone and with an agent beside; overhead in % with its 95 % interval; the agent's use of one processor"
 printf '%-26s%12s%12s%10s%10s%21s%24s\n' program calls calls/s alone beside 'overhead, %' agent
 paced() { env "${variables[@]}" "$work/paced" "$@" "$data/file"; }
 line "2,400 calls/s" paced 2400 $((2400 * seconds))
 line "100,000 calls/s" paced 100000 $((100000 * seconds))
-line "as quickly as they go" paced 0 $((1000000 * seconds))
+line "full speed" paced 0 $((1000000 * seconds))
 if have hmmbuild; then
-    # How it fits distributions to random sequences, many of them, is what it spends its time with: as many as make 2,400 calls a second.
+    # Most of hmmbuild's time goes into fits to random sequences: their number is chosen such that it makes 2,400 calls per second.
     random=20000
     alignments 1 >"$work/one.sto"
     rm -f "$work"/traces/*
@@ -139,5 +140,5 @@ if have "mpicc.$mpi" && have "mpirun.$mpi"; then
     line "HACC, 100,000 particles" parallel hacc 100 100000
     line "HACC, 1,000,000 particles" parallel hacc 10 1000000
 else
-    echo "mpicc.$mpi is not installed: nothing with MPI"
+    echo "programs with MPI: not measured, since mpicc.$mpi is not installed"
 fi

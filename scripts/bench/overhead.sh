@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Nanoseconds that the tracer adds to small calls on /dev/shm (1 byte; fwrite and fread 8; open and lock: a pair of calls):
-# off, tracing without and with a spool, counting (DXT_ENABLE=counters), and a peer library.
+# Nanoseconds that the tracer adds to small calls on /dev/shm (1 byte; fwrite and fread 8 bytes; open and lock: a pair of calls):
+# switched off, tracing without and with a spool, counting (DXT_ENABLE=counters), and with a peer library.
 #
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
 #        [--clock wall|cpu] [--files shared|own] [--operations "pwrite pread write read turn open lock fwrite fread fputc fgetc"]
-# Runs alternate (nothing, off, trace, spool, counters, peer, nothing, ...); what is reported is the median of the differences within each
-# round, with the least and the greatest. --peer takes a preload library with Darshan's switches; no time is shown where its log, a
-# Darshan log, has not all the calls.
-# --files own gives each thread a file of its own. `turn` is pwrite on 1,000 descriptors in turn.
-# --clock cpu counts the threads' processor time, which other programs on the machine disturb less.
+# Runs alternate (nothing, off, trace, spool, counters, peer, nothing, ...); results are medians, minima and maxima of the differences within
+# each round. --peer takes a preload library with Darshan's switches; its time is printed only if its log (a Darshan log) has all
+# the calls.
+# --files own gives each thread a file of its own. `turn` is pwrite on 1,000 descriptors, round-robin.
+# --clock cpu measures the threads' processor time, which other programs on the machine disturb less.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -46,14 +46,14 @@ one() {
     case $1 in
     nothing) "${command[@]}" ;;
     off) env DXT_ENABLE=off LD_PRELOAD="$library" "${command[@]}" ;;
-    # Room for every call, 32 bytes each, so that nothing is packed or folded.
+    # The buffer fits every call (32 bytes each), so that nothing is packed or folded.
     trace) env DXT_ENABLE=trace DXT_SPOOL=off DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
-    # As it is by default: what does not fit into 4 MiB is packed.
+    # The defaults: segments beyond 4 MiB are packed.
     spool) env DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     counters) env DXT_ENABLE=counters DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     peer)
         with_peer "${command[@]}"
-        # A time counts for nothing if the calls were passed over.
+        # The time is valid only if the log has the calls.
         logged=$(peer_logged "$2")
         [ "$logged" -ge $((calls * $3)) ] || echo "$logged" >"$work/unlogged"
         ;;
@@ -65,7 +65,7 @@ modes=(nothing off trace spool counters)
 [ -z "$peer" ] || modes+=(peer)
 machine
 echo "$calls calls of 1 or 8 bytes on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
-echo "trace: DXT_SPOOL=off DXT_BUFFER_MAX=4G: every call is kept as a segment; spool: the defaults, a spool and 4 MiB, beyond which it packs"
+echo "trace: DXT_SPOOL=off DXT_BUFFER_MAX=4G: every call is kept as a segment; spool: the defaults, a spool and 4 MiB, beyond which segments are packed"
 echo "The flush is not timed here (see: bench.sh whole). Threads: files $files"
 printf '\n%-10s %-8s %-22s' operation threads nothing
 printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|spool\|counters\|peer\) /+\1/g'

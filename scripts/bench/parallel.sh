@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What tracing costs parallel programs on /dev/shm: run time, MPI_Finalize with the flush, bytes of trace; by ranks, sizes, files.
+# Overhead of tracing for parallel programs on /dev/shm: run time, MPI_Finalize with the flush, trace size; by ranks, sizes, files.
 #
 # Usage: scripts/bench.sh parallel [--ranks "2 4 8"] [--transfer "64K 256K 1M 4M"] [--files "1 shared|1024 shared|1 own|1024 own"]
 #        [--volume 64M] [--mpi mpich|openmpi] [--runs K] [--peer LIB] [--library LIB]
-# Each rank writes the volume and reads it. Runs alternate (nothing, off, counters, trace, peer, nothing, ...); shown are medians with
-# the least and the greatest: of the run from its first barrier to the end of MPI_Finalize, and of MPI_Finalize alone, of the slowest rank.
-# Bytes are those of the trace; the ratio is that of 32 bytes for each segment to them. --peer takes a library with Darshan's switches; no
-# time is shown where its log has not all the calls. --library takes a built libdxt_tracer.so, with dxt-analyze beside it, in the place of a
-# release build. K, M in sizes are powers of 1024.
+# Each rank writes the volume and reads it. Runs alternate (nothing, off, counters, trace, peer, nothing, ...); results are medians, minima
+# and maxima over runs of two times of the slowest rank: from the first barrier to the end of MPI_Finalize, and MPI_Finalize alone.
+# Bytes is the size of the trace; ratio = 32 bytes x segments / bytes. --peer takes a library with Darshan's switches; its time is
+# printed only if its log has all the calls. --library takes a built libdxt_tracer.so, with dxt-analyze beside it, instead of a release
+# build. K, M in sizes are powers of 1024.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -47,11 +47,11 @@ in_bytes() {
     esac
 }
 
-# A trace is looked into, also without a peer.
+# dxt-analyze checks each trace, so it is built also without a peer.
 if [ -n "$built" ]; then use_built "$built"; else peer=${peer:-+} build_all; fi
 "mpicc.$mpi" -O2 -Wall -Wextra -o "$work/bench_parallel" "$project/testdata/workloads/bench_parallel.c"
 
-# one MODE RANKS FILES KIND TRANSFER: seconds of the run and of MPI_Finalize, of the slowest rank.
+# one MODE RANKS FILES KIND TRANSFER: ms of the run and of MPI_Finalize, of the slowest rank.
 one() {
     local variables=(A=a)
     case $1 in
@@ -63,7 +63,7 @@ one() {
     "${mpirun[@]}" -n "$2" env "${variables[@]}" "$work/bench_parallel" "$data/files" "$3" "$4" "$5" "$(in_bytes "$volume")" |
         awk '{ if ($1 + $2 > run) run = $1 + $2; if ($2 > end) end = $2; n++ }
              END { if (n != ranks) exit 1; printf "%.3f %.3f\n", run * 1e3, end * 1e3 }' ranks="$2" ||
-        die "a run with $1 on $2 ranks did not end well"
+        die "a run with $1 on $2 ranks failed"
     rm -rf "$data/files"
 }
 
@@ -73,7 +73,7 @@ machine
 load=$(cut -d' ' -f1 /proc/loadavg)
 echo "$mpi, ${volume} written and read by each rank, $runs alternating runs; ms: median (least .. greatest); load at the start $load"
 for count in $ranks; do
-    [ "$count" -le "$(nproc)" ] || echo "$count ranks on $(nproc) processors: barriers and MPI_Finalize wait for ranks that do not run"
+    [ "$count" -le "$(nproc)" ] || echo "$count ranks on $(nproc) processors: barriers and MPI_Finalize wait for ranks without a processor"
 done
 printf '\n%-5s %-12s %-8s %-9s %-28s %-28s %10s %6s\n' ranks files transfer mode run MPI_Finalize bytes ratio
 IFS='|' read -ra kinds <<<"$files"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Segments into a polars frame: by the Python package, and by way of Parquet.
+# Time to load segments into a polars frame: by the Python package, and through Parquet.
 #
 # Usage: scripts/bench.sh python [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--tools DIR] [--python PYTHON]
-# N segments in all (default 20000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided). PYTHON has polars and the package; dxt-analyze
-# and dxt-synth are those in DIR (default: they are built, in release).
+# N segments in all (default 20000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided). PYTHON must have polars and the package; dxt-analyze
+# and dxt-synth are taken from DIR (default: built, in release).
 # Target: at least 5 times as fast as `export --to parquet` and polars.read_parquet together.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -40,7 +40,7 @@ import glob, os, shutil, statistics, subprocess, sys, time
 program, folder, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 trace, place = f"{folder}/t.dxt", f"{folder}/out"
 
-# Each in a Python of its own, so that none has the other's memory; they take turns, so that a slow moment of the machine hits all.
+# Each runs in a separate Python process with its own memory; runs alternate, so that a slow phase of the machine affects all.
 READ = "import polars, sys; f = polars.read_parquet(sys.argv[2] + '/segments/*/*.parquet'); print(f.height)"
 OURS = "import dxt, polars, sys; f = polars.DataFrame(dxt.open(sys.argv[1]).segments()); print(f.height)"
 SOME = "import dxt, polars, sys; f = polars.DataFrame(dxt.open(sys.argv[1]).segments(columns=['rank', 'kind', 'length', 'start_ns'])); print(f.height)"
@@ -51,7 +51,7 @@ print(sum(batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(dxt.
 
 
 def timed(words):
-    """Seconds, seconds of processors, peak memory in MiB, and what it printed."""
+    """Runs a command; returns seconds, processor seconds, peak memory in MiB, and its output."""
     start = time.monotonic()
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     said = child.stdout.read()
@@ -92,5 +92,5 @@ for name in steps:
 for what, at in (("seconds", 0), ("processor seconds", 1)):
     ways = zip(*(results[name] for name in ("export --to parquet", "polars.read_parquet", "polars.DataFrame(segments)")))
     ratios = [(export[at] + read[at]) / ours[at] for export, read, ours in ways]
-    print(f"times as fast as by Parquet, in {what}: {statistics.median(ratios):.1f} (least {min(ratios):.1f})")
+    print(f"speed-up over Parquet, in {what}: {statistics.median(ratios):.1f} (least {min(ratios):.1f})")
 EOF

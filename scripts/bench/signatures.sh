@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Segments per second of the recogniser of signatures on one core, and what tracing IOR-like and MPI-Tile-IO-like programs costs.
+# Segments per second of the recognizer of signatures on one core, and overhead of tracing IOR-like and MPI-Tile-IO-like programs.
 #
 # Usage: scripts/bench.sh signatures [--segments N] [--runs R] [--only PATTERN] [--rounds K] [--ranks "1 2 4 8"]
-# First patterns, each in turns with a plain pass over the same columns; aims: runs 100 M segments/s, nests 20 M/s, random two passes.
-# Then the programs on /dev/shm under MPICH and Open MPI, K rounds (7; 0 for none) of a run without and a run with the tracer; what is
-# shown is the median of the ratios of each round, of the time in I/O and of the whole run from mpirun's start to its end.
+# First patterns, alternating with a plain pass over the same columns; targets: runs 100 M segments/s, nests 20 M/s, random two passes.
+# Then the programs on /dev/shm under MPICH and Open MPI, K rounds (7; 0 for none) of a run without and a run with the tracer. Results are
+# medians of the ratios within rounds, for the time in I/O and for the whole run from mpirun's start to its end.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -19,12 +19,12 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-# shellcheck disable=SC2034 # build_all asks for it
+# shellcheck disable=SC2034 # build_all reads it
 peer=''
 build_all
 machine
 
-# The engine needs the standard library only: compiled alone it is there in seconds.
+# The engine needs only the standard library: compiled alone, it builds in seconds.
 rustc --edition 2024 -C opt-level=3 -C codegen-units=1 -C panic=abort -o "$work/signatures" "$project/dxt-analyze/benches/signatures.rs"
 "$work/signatures" "${options[@]}"
 [ "$rounds" -gt 0 ] || exit 0
@@ -40,14 +40,14 @@ one() {
     rm -rf "$work/traces" "$data/shared"
 }
 
-# ratios COLUMN: median, least and greatest of traced by untraced, in percent more.
+# ratios COLUMN: median, minimum and maximum of traced / untraced - 1, in %.
 ratios() {
     paste -d ' ' "$work/without" "$work/with" |
         awk -v c="$1" '{ print ($(c + 2) / $c - 1) * 100 }' | median_and_spread |
         awk '{ printf "%+.1f %% (%+.1f .. %+.1f)", $1, $2, $3 }'
 }
 
-# under MPI [OPTION...]: the programs under one MPI, with options of its mpirun.
+# under MPI [OPTION...]: runs the programs under one MPI, with options for its mpirun.
 under() {
     local program count times seconds
     mpirun=("mpirun.$1" "${@:2}")
@@ -56,7 +56,7 @@ under() {
     printf '%-8s %6s %12s %-32s %s\n' program ranks 's in I/O' 'added to I/O' 'added to the whole run'
     for program in ior tile; do
         for count in $ranks; do
-            # Collective calls of more ranks than processors take long.
+            # Collective calls are slow if there are more ranks than processors.
             if [ "$program" = tile ]; then times=$((64 / (count * count))); else times=$((64 / count)); fi
             [ "$times" -gt 0 ] || times=1
             : >"$work/without" && : >"$work/with"

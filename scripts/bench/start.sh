@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Microseconds that the tracer adds to a short process, from its start to its end: two calls on /dev/shm, nothing else.
+# Microseconds that the tracer adds to a short process, from start to end: a process with two calls on /dev/shm.
 #
 # Usage: scripts/bench.sh start [--processes N] [--runs R] [--clock wall|cpu]
-# Runs of N processes alternate; what is added is the median of the differences within each round. `--clock cpu` takes the processors' time, which
-# other work on the machine disturbs less.
+# Runs of N processes alternate; results are medians of the differences within rounds. `--clock cpu` measures processor time, which other
+# work on the machine disturbs less.
 #   nothing  untraced          off   preloaded, DXT_ENABLE=off
-#   trace    without a spool   spool the usual: traced, with a spool
-#   budget   the same with a budget of a job, DXT_JOB_BYTES, which its processes share
-#   site     without MPI under the configuration of scripts/site/dxt.conf, which leaves such processes out
-#   limits   the same with DXT_PROCESSES=all: recorded, and left out at the end by its least run time and I/O
+#   trace    without a spool   spool the default: traced, with a spool
+#   budget   as spool, with a budget that the processes of a job share (DXT_JOB_BYTES)
+#   site     configuration of scripts/site/dxt.conf, which excludes processes without MPI
+#   limits   as site, with DXT_PROCESSES=all: recorded, then discarded by the minimum run time and I/O
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -26,10 +26,10 @@ done
 build_all
 
 case $clock in wall | cpu) ;; *) die "--clock is wall or cpu" ;; esac
-# The site's own places are not this machine's.
+# The site's output directory does not exist on this machine.
 sed "s|^DXT_OUTPUT_DIR=.*|DXT_OUTPUT_DIR=$work/traces|" "$project/scripts/site/dxt.conf" >"$work/site.conf"
 
-# look: sets `now`, microseconds on the clock; that of the processors counts what has ended below this shell, to a millisecond.
+# look: sets `now` in microseconds by the chosen clock. The cpu clock counts ended children of this shell, to a millisecond.
 look() {
     case $clock in
     wall) now=$(($(date +%s%N) / 1000)) ;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Nanoseconds per call of a whole program, from process start to the finished trace: 2 M pwrites on /dev/shm.
+# Nanoseconds per call that the tracer adds to a whole program, from process start to the finished trace: 2 M pwrites on /dev/shm.
 #
 # Usage: scripts/bench.sh whole [--calls N] [--runs R] [--peer LIB]   (a library with Darshan's switches, whose log must have the calls)
-# Runs alternate; what is added is the median of the differences within each round.
+# Runs alternate; the overhead is the median of the differences within rounds.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -54,7 +54,7 @@ show "untraced" <"$work/nothing"
 show "traced" <"$work/trace"
 differences "$work/nothing" "$work/trace" | show "added by the tracer"
 if [ -e "$work/unlogged" ]; then
-    echo "no time of the peer: its log has $(cat "$work/unlogged") of $calls calls"
+    echo "no time for the peer: its log has $(cat "$work/unlogged") of $calls calls"
 elif [ -n "$peer" ]; then
     differences "$work/nothing" "$work/peer" | show "added by the peer"
 fi

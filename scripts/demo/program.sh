@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced by the demo and by its setup: which program the demo runs, of what is on this machine. Any MPI will do that starts two
-# processes which know of each other.
+# Sourced by demo.sh and setup.sh: chooses the program of the demo from what this machine has. Any MPI will do that starts two
+# processes in one MPI_COMM_WORLD.
 
-# Set by the functions below: the command without its arguments, and what it is.
+# Set by the functions below: the command without its arguments, and its description.
 demo_command=()
 # shellcheck disable=SC2034 # the scripts that source this show it
 demo_what=
 
-# MPI launchers that are there, each once.
+# Installed MPI launchers, without duplicates.
 demo_launchers() {
     local name path
     for name in mpirun mpiexec mpirun.openmpi mpirun.mpich; do
@@ -15,7 +15,7 @@ demo_launchers() {
     done | awk '!seen[$1]++ { print $2 }'
 }
 
-# launch_with LAUNCHER: sets demo_command to what starts N processes, whatever the number of processors: add N and a program.
+# launch_with LAUNCHER: sets demo_command to start processes, also more than there are processors; append their number and a program.
 launch_with() {
     demo_command=("$1")
     case $("$1" --version 2>/dev/null </dev/null) in
@@ -24,13 +24,13 @@ launch_with() {
     demo_command+=(-n)
 }
 
-# tries LAUNCHER COMMAND...: whether two processes of it come to a good end.
+# tries LAUNCHER COMMAND...: succeeds if two processes of the command end successfully.
 tries() {
     launch_with "$1"
     timeout 60 "${demo_command[@]}" 2 "${@:2}" </dev/null >/dev/null 2>&1
 }
 
-# A Python whose mpi4py and parallel h5py go with an MPI that is here.
+# Finds a Python whose mpi4py and parallel h5py work with an MPI of this machine.
 demo_python() {
     local python launcher
     local specs='import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in ("mpi4py", "numpy", "h5py")))'
@@ -50,7 +50,7 @@ raise SystemExit(not (h5py.get_config().mpi and MPI.COMM_WORLD.size == 2))'
     return 1
 }
 
-# demo_compiled DIRECTORY: for machines with a compiler for MPI but no such Python: a small program in C, compiled there.
+# demo_compiled DIRECTORY: compiles a small C program in DIRECTORY, for machines with an MPI compiler but no such Python.
 demo_compiled() {
     local launcher compiler
     while read -r launcher; do
@@ -69,7 +69,7 @@ demo_compiled() {
     return 1
 }
 
-# demo_why: says why neither of them found a program.
+# demo_why: prints why neither function found a program.
 demo_why() {
     local launcher name works=''
     while read -r launcher; do
@@ -83,16 +83,16 @@ demo_why() {
         for name in "mpicc.${works##*.}" "${works%/*}/mpicc" mpicc; do
             have "$name" || continue
             if "$name" -o /dev/null "$project/testdata/workloads/s3d.c" >/dev/null 2>&1; then
-                echo ", and what $name makes of testdata/workloads/s3d.c does not run"
+                echo ", and testdata/workloads/s3d.c does not run if compiled by $name"
             else
                 echo ", and $name does not compile testdata/workloads/s3d.c"
             fi
             return
         done
-        echo ", and there is no compiler for MPI (mpicc)"
+        echo ", and there is no MPI compiler (mpicc)"
     elif [ -n "$(demo_launchers)" ]; then
         launch_with "$(demo_launchers | head -n 1)"
-        echo "no MPI here can start two processes of a program: see what ${demo_command[*]} 2 true says"
+        echo "no MPI here can start two processes of a program: see the output of ${demo_command[*]} 2 true"
     else
         echo "there is no MPI here: neither mpirun nor mpiexec"
     fi

@@ -1,4 +1,4 @@
-/* POSIX asynchronous I/O: single operations and lists, waited for in every way; one is never asked for again.
+/* POSIX asynchronous I/O: single operations and lists, waited for in every way; one is never waited for.
  * Usage: aio DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     ended(sync, "sync", -1, 0);
     CHECK(aio_fsync(O_DSYNC, sync = block(4, fd, 0, 0, 0)) == 0);
     ended(sync, "fdatasync", -1, 0);
-    /* Lists, waited for by the call and afterwards. */
+    /* Lists, waited for by the call itself and afterwards. */
     struct aiocb *list[4] = {block(0, fd, 0, 1000, LIO_WRITE), NULL, block(1, fd, 2000, 500, LIO_WRITE),
                              block(2, fd, 0, 0, LIO_NOP)};
     CHECK(lio_listio(LIO_WAIT, list, 4, NULL) == 0);
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     CHECK(lio_listio(LIO_NOWAIT, list, 3, NULL) == 0);
     ended(list[2], "write", 3000, 60);
     ended(list[0], "read", 100, 50);
-    /* The descriptor is only for reading; the error comes with the end. */
+    /* The descriptor is read-only; the error is reported at completion. */
     struct aiocb *wrong = block(6, reader, 8, 10, 0);
     CHECK(aio_write(wrong) == 0);
     wait_for(wrong);
@@ -93,14 +93,14 @@ int main(int argc, char **argv) {
         wait_for(wrong);
         CHECK(aio_return(wrong) == -1);
     }
-    /* None of the list is taken. */
+    /* No operation of the list is accepted. */
     wrong = block(6, fd, 8, 10, LIO_WRITE);
     wrong->aio_reqprio = -1;
     CHECK(lio_listio(LIO_NOWAIT, &wrong, 1, NULL) == -1);
     CHECK(aio_error(wrong) == EINVAL && aio_return(wrong) == -1);
     errno = EINVAL;
     op_failed("POSIX", "write", "nonblocking", 8, file);
-    /* Nobody asks what became of this one: it has no segment, and is counted. */
+    /* The result of this one is never fetched: it has no segment, and is counted. */
     struct aiocb *lost = block(7, fd, 0, 10, 0);
     CHECK(aio_read(lost) == 0);
     wait_for(lost);

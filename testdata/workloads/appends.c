@@ -1,6 +1,6 @@
-/* Writes at places that the call does not name: appended whatever the offset says, at the position and moving it or not; and, with
- * "shared", by processes that share an open file description.
- * Usage: appends DIRECTORY [shared] (absolute, canonical, empty). Log: oplog.h; where it writes alone, where the bytes are.
+/* Writes without an explicit offset: appended regardless of the offset, at the position with or without moving it; and, with "shared",
+ * by processes that share an open file description.
+ * Usage: appends DIRECTORY [shared] (absolute, canonical, empty). Log: oplog.h, with the places of the bytes if the process writes alone.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -40,11 +40,11 @@ static void alone(const char *directory) {
     wrote("-", 0, "0123456789", write(fd, "0123456789", 10));
     CHECK(lseek(fd, 2, SEEK_SET) == 2);
     op("POSIX", "seek", "-", 2, 0, path);
-    /* At the end, and the position is behind it. */
+    /* Appends and moves the position behind the write. */
     wrote("vectored", 10, "abc", put(fd, "abc", -1, RWF_APPEND));
     wrote("-", 13, "de", write(fd, "de", 2));
     wrote("vectored", 15, "fg", put(fd, "fg", -1, 0));
-    /* At the end, and the position is where it was. */
+    /* Appends without moving the position. */
     CHECK(lseek(fd, 3, SEEK_SET) == 3);
     op("POSIX", "seek", "-", 3, 0, path);
     wrote("vectored", 17, "hi", put(fd, "hi", 5, RWF_APPEND));
@@ -89,7 +89,7 @@ static void shared(const char *directory) {
         }
         CHECK(waitpid(child, NULL, 0) == child && close(fd) == 0);
     }
-    /* Not shared: the same file opened by each. */
+    /* Not shared: each process opens the file. */
     snprintf(path, sizeof path, "%s/each", directory);
     pid_t child = fork();
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -102,7 +102,7 @@ static void shared(const char *directory) {
     CHECK(waitpid(child, NULL, 0) == child && close(fd) == 0);
 }
 
-/* Opens further down than a path can say, one directory at a time. */
+/* Opens a file at a depth beyond PATH_MAX, one directory at a time. */
 static void deep(const char *directory) {
     char part[201];
     memset(part, 'd', 200);

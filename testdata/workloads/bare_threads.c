@@ -1,11 +1,11 @@
-/* Threads and processes without thread-local storage of their own, which clone(2) makes without CLONE_SETTLS: they write a file of their own
- * beside the main thread, whose calls alone are to be recorded. How the thread is made:
+/* Threads and processes made by clone(2) without CLONE_SETTLS, which share the main thread's thread-local storage. They write a file of
+ * their own while the main thread writes; only the main thread's calls may be recorded. WAY, how the thread is made:
  *   clone, syscall, clone3   by that function, or by syscall(2) with that number
- *   machine                  by machine code of the program's own, which nobody sees
- *   process                  by clone, as a process in this memory (CLONE_VM without CLONE_THREAD)
- *   vfork                    as a child of vfork(2) that puts another file in a descriptor's place and writes there
- * Usage: bare_threads DIRECTORY (absolute, canonical, empty) WAY ROUNDS. Log: oplog.h; only what the main thread does. Standard output: how many
- * calls the others have made through functions of the C library.
+ *   machine                  by machine code of the program, invisible to the tracer
+ *   process                  by clone, as a process in the same memory (CLONE_VM without CLONE_THREAD)
+ *   vfork                    as a child of vfork(2) that replaces a descriptor by another file and writes there
+ * Usage: bare_threads DIRECTORY (absolute, canonical, empty) WAY ROUNDS. Log: oplog.h, only the main thread. Standard output: number
+ * of calls that the others have made through functions of the C library.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -26,7 +26,7 @@ static _Noreturn void goes_on(void) {
     }
 }
 
-/* errno is the main thread's, and so nothing here asks for it. */
+/* errno is the main thread's, so this code does not use it. */
 static int beside(void *ignored) {
     (void)ignored;
     atomic_store(&begun, 1);
@@ -41,7 +41,7 @@ static int beside(void *ignored) {
 static void begin_on_stack(void) { beside(NULL); }
 
 #if defined(__x86_64__)
-/* clone(2) by machine code, of a thread that begins in begin_on_stack(). */
+/* clone(2) by machine code; the thread begins in begin_on_stack(). */
 static long by_machine_code(unsigned long flags) {
     long result;
     register long r10 __asm__("r10") = 0, r8 __asm__("r8") = 0;
@@ -52,13 +52,13 @@ static long by_machine_code(unsigned long flags) {
     return result;
 }
 
-/* A call of syscall(2) that comes back on another stack: what lies there is where it returns to. */
+/* A call of syscall(2) that returns on another stack, to the address that lies there. */
 static long by_syscall(long number, long a, long b) {
     void **top = (void **)(stack + sizeof stack - 64);
     long result;
     *top = (void *)begin_on_stack;
     if (number == SYS_clone3) {
-        /* The kernel puts the stack pointer at the end of the stack. */
+        /* The kernel sets the stack pointer to the end of the stack. */
         struct clone_args *arguments = (struct clone_args *)a;
         arguments->stack = (uint64_t)(uintptr_t)stack;
         arguments->stack_size = (uint64_t)((char *)top - stack);

@@ -1,5 +1,5 @@
-/* A program that does I/O and then becomes another one, in every way there is; the other one does I/O too. Failed attempts
- * come first. Also processes that are made past fork(3)'s handlers, by clone(2) and by _Fork(3).
+/* A program that does I/O and then calls exec in one of all ways; the new program does I/O, too. Failed attempts come first.
+ * Also processes made without fork(3)'s handlers, by clone(2) and by _Fork(3).
  * Usage: becomes DIRECTORY WAY, with WAY one of execve execv execvp execvpe execl execlp execle fexecve execveat syscall
  * threads clone fork; then this program as `becomes DIRECTORY again`. Log: oplog.h.
  * Provenance: written for this project. */
@@ -35,7 +35,7 @@ static void *busy(void *unused) {
     return NULL;
 }
 
-/* A child like fork(2)'s, but for the handlers that the C library would run. */
+/* Forks without running the C library's handlers. */
 static pid_t raw_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 
 static void await(pid_t pid) {

@@ -1,17 +1,17 @@
-/* Times a loop of small calls and prints nanoseconds per call, by the wall clock and of processor time; the benchmark
+/* Times a loop of small calls and prints nanoseconds per call, of wall-clock and of processor time; the benchmark
  * runs it with and without the tracer.
- * Usage: bench_calls OPERATION COUNT FILE [THREADS [own]]; all threads use one descriptor or stream, or (own) each a descriptor
- * of a file of its own, FILE.<thread>.
- *   pwrite, pread   of 1 byte: warms up, then times COUNT calls per thread, prints what a thread waits for a call and uses
- *   write, read     the same at the position
- *   random          the same as pwrite at offsets anywhere in 256 MiB; FILE may be /dev/zero
- *   turn            pwrite on 1,000 descriptors in turn, each of a file of its own
- *   open            open and close, a pair for a call; reopen: of 1,000 files in turn; relative: by a relative name; at: by openat;
- *                   fopen: fopen and fclose; create: of a file that is new each time, FILE.<call>, removed by no one
- *   lock            fcntl F_SETLK, lock and unlock of a byte, a pair for a call
- *   fwrite, fread   the same of 8 bytes on a C stream; fputc, fgetc of 1 byte
- *   whole           COUNT pwrites, nothing else, prints nothing: its caller times the whole process
- *   whole-OPERATION the same with another operation
+ * Usage: bench_calls OPERATION COUNT FILE [THREADS [own]]; all threads share one descriptor or stream, or each has
+ * one of a file of its own, FILE.<thread> (own).
+ *   pwrite, pread   of 1 byte: warms up, then times COUNT calls per thread; prints wall-clock and processor time per call
+ *   write, read     at the file position
+ *   random          pwrite at random offsets anywhere in 256 MiB; FILE may be /dev/zero
+ *   turn            pwrite on 1,000 descriptors of different files, round-robin
+ *   open            open and close, a pair counts as a call; reopen: of 1,000 files, round-robin; relative: by a relative name; at: by openat;
+ *                   fopen: fopen and fclose; create: of a new file each time, FILE.<call>, never removed
+ *   lock            fcntl F_SETLK, lock and unlock of a byte, a pair counts as a call
+ *   fwrite, fread   of 8 bytes on a C stream; fputc, fgetc of 1 byte
+ *   whole           only COUNT pwrites, prints nothing: the caller times the whole process
+ *   whole-OPERATION as whole, with another operation
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static int open_file(int number) {
     return fd;
 }
 
-/* Anywhere in 256 MiB. Marsaglia, "Xorshift RNGs". */
+/* Random offset within 256 MiB. Marsaglia, "Xorshift RNGs". */
 static off_t next_random(void) {
     static __thread uint64_t state = 88172645463325252u;
     state ^= state << 13;
@@ -68,7 +68,7 @@ static const char *last;
 static int directory;
 static long created = TURNS;
 
-/* FILE.<number>, of the calling thread until its next call. */
+/* FILE.<number>, valid until the calling thread's next call. */
 static const char *own_name(long number) {
     static __thread char name[4200];
     static size_t length;
@@ -91,7 +91,7 @@ static int open_and_close(int at, const char *name, int flags) {
     return opened >= 0 && close(opened) == 0;
 }
 
-/* Offsets go round a megabyte, so that the file stays small and in memory. By its name, callgrind can count this alone. */
+/* Offsets wrap at one megabyte, so that the file stays small and in memory. A separate function, so that callgrind can count it alone. */
 __attribute__((noinline)) static void calls(long number, int fd) {
     char bytes[8] = "xxxxxxx";
     struct flock lock = {.l_whence = SEEK_SET, .l_len = 1};
@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
     threads = argc > 4 ? atoi(argv[4]) : 1;
     path = argv[3];
     int own = argc > 5 && strcmp(argv[5], "own") == 0;
-    /* Streams read what they want of it, without going round. */
+    /* Streams read on without wrapping. */
     off_t size = (operation >= FREAD && operation <= FGETC) || operation == READ ? 8 * (count + WARM_UP) * threads : 1 << 20;
     if (count < 1 || threads < 1 || threads > MOST_THREADS) {
         failed();
@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
         last = seconds(&ended[i]) > last ? seconds(&ended[i]) : last;
         cpu += seconds(&used[i][1]) - seconds(&used[i][0]);
     }
-    /* Per call of one thread: what a thread waits for its calls, the others working beside it. */
+    /* Time per call of one thread, while the other threads work. */
     printf("%.2f %.2f\n", (last - first) * 1e9 / (double)count, cpu * 1e9 / (double)count / threads);
     return 0;
 }

@@ -1,10 +1,11 @@
-/* Programs to time, with their file access alone between two barriers.
- *   ior: as IOR on one file: each rank writes its block in transfers of 256 KiB, independently, and reads the next rank's.
- *   tile: as MPI-Tile-IO: each rank has a tile of 512 x 256 elements of 32 bytes in a grid of ranks, a subarray as view, written and read
- *     collectively.
- *   hacc: as HACC-IO on one file: each rank has PARTICLES particles of nine variables, 38 bytes together, and writes and reads one variable after
- *     the other, independently.
- * Usage: mpirun bench_mpi ior|tile|hacc FILE TIMES [PARTICLES]. Rank 0 prints the seconds of the slowest rank. Provenance: written for this project. */
+/* Benchmarks that time only their file access, between two barriers.
+ *   ior: like IOR on one file: each rank writes its block in transfers of 256 KiB, independently, and reads the next rank's.
+ *   tile: like MPI-Tile-IO: each rank has a tile of 512 x 256 elements of 32 bytes in a grid of ranks (a subarray as file view), written and
+ *     read collectively.
+ *   hacc: like HACC-IO on one file: each rank has PARTICLES particles of nine variables, 38 bytes in total, and writes and reads variable by
+ *     variable, independently.
+ * Usage: mpirun bench_mpi ior|tile|hacc FILE TIMES [PARTICLES]. Rank 0 prints the seconds of the slowest rank.
+ * Provenance: written for this project. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static void tile(MPI_File file, int rank, int ranks) {
 static long particles;
 
 static void hacc(MPI_File file, int rank, int ranks) {
-    /* x, y, z, their velocities, the potential; the particle's number; a mask. */
+    /* Sizes of x, y, z, their velocities, the potential; the particle's number; a mask. */
     static const int sizes[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
     static char *variable;
     if (!variable) CHECK(variable = calloc((size_t)particles, 8));

@@ -1,6 +1,6 @@
-/* What tracing costs parallel programs: each rank writes VOLUME bytes in transfers of TRANSFER bytes to FILES files, shared by all ranks (each
- * has its part of a file) or its own, and reads them back. A file that gets no transfer, since there are more files than transfers, is opened
- * and closed. All ranks begin and end each phase together.
+/* Benchmark of tracing for parallel programs: each rank writes VOLUME bytes in transfers of TRANSFER bytes to FILES files, shared by all ranks
+ * (each with its part of a file) or its own, and reads them back. If there are more files than transfers, the others are only opened and
+ * closed. All ranks begin and end each phase together.
  * Usage: mpirun bench_parallel DIRECTORY FILES shared|own TRANSFER VOLUME. Each rank prints a line: seconds from the first barrier to the end
  * of the last phase, and seconds in MPI_Finalize. Provenance: written for this project. */
 #include <fcntl.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     }
     double ended = now();
     CHECK(MPI_Finalize() == MPI_SUCCESS);
-    /* In one write, so that lines of different ranks stay whole. */
+    /* Prints by one write, so that lines of different ranks stay whole. */
     char line[80];
     int length = snprintf(line, sizeof line, "%.6f %.6f\n", ended - begun, now() - ended);
     CHECK(write(1, line, length) == length);

@@ -1,5 +1,5 @@
-/* A program with libraries in itself: with -DHDF5 the real one, else functions by the names of an MPI library and of parallel netCDF.
- * Writes the file that it is given. Provenance: written for this project. */
+/* A program with statically linked libraries: with -DHDF5 HDF5 itself, else functions with the names of an MPI library and of parallel netCDF.
+ * Writes the named file. Provenance: written for this project. */
 #include <stdio.h>
 
 #ifdef HDF5

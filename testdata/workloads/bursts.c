@@ -1,5 +1,5 @@
-/* Writes 1 to 512 bytes at a time in bursts, as quickly as it goes: for each number N on standard input, N times with each of two threads, and
- * says "done" then. It closes its file at the end of the input. Provenance: written for this project. */
+/* Writes 1 to 512 bytes at a time in bursts at full speed: for each number N on standard input, N times with each of two threads, then
+ * prints "done". Closes its file at the end of the input. Provenance: written for this project. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void *write_all(void *thread) {
     }
 }
 
-/* A number and its end of line, by calls that are not on record; 0 at the end. */
+/* Reads a number and its end of line, by calls that are not recorded; 0 at the end. */
 static int number(void) {
     int n = 0;
     for (char c; syscall(SYS_read, 0, &c, 1) == 1 && c != '\n';) n = 10 * n + c - '0';

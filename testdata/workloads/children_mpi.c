@@ -1,5 +1,5 @@
-/* Ranks that fork. Usage: children_mpi DIRECTORY CALLS CHILDREN: each rank forks CHILDREN children after MPI_Init, and it and each of
- * them make CALLS writes of 4 bytes at random offsets of a file of their own. Ends by 5.
+/* Ranks that fork. Usage: children_mpi DIRECTORY CALLS CHILDREN: each rank forks CHILDREN children after MPI_Init; rank and
+ * children each make CALLS writes of 4 bytes at random offsets of a file of their own. Exit code 5.
  * Provenance: written for this project. */
 #include <fcntl.h>
 #include <mpi.h>

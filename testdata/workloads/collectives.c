@@ -1,11 +1,11 @@
-/* MPI's blocking collective calls in every form, on many communicators. Every rank checks what it gets and logs each call with the
- * number that its communicator must have: 0 for MPI_COMM_WORLD, others in the order of their first use.
+/* MPI's blocking collective calls in every form, on many communicators. Every rank checks the results and logs each call with the
+ * expected number of its communicator: 0 for MPI_COMM_WORLD, others in the order of their first use.
  *
  * Usage: collectives DIRECTORY WAY [COUNT]
- *   all      every call on the world, a duplicate, halves, itself; in place; between two groups; freed and made anew; failing
- *   others   calls that are collective and not recorded, and MPI-IO: no call of the layer MPI but one
- *   loop     COUNT all-reductions, and 20,000 writes anywhere, of which 200 between each of them while there are any
- *   threads  four threads, each with a communicator of its own
+ *   all      every call on MPI_COMM_WORLD, a duplicate, halves, MPI_COMM_SELF; in place; on intercommunicators; freed and recreated; failing
+ *   others   collective calls that are not recorded, and MPI-IO: only one call of the layer MPI
+ *   loop     COUNT all-reductions, and 20,000 writes at random offsets, 200 between two reductions until all are made
+ *   threads  four threads, each with its own communicator
  *   op       a reduction that writes to a file
  *   self     COUNT barriers on MPI_COMM_SELF, in a function `calls`
  *   churn    COUNT duplicates, one after another
@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <time.h>
 
-/* A communicator and its number, -1 while it was not used. */
+/* A communicator and its number, -1 before its first use. */
 struct comm {
     MPI_Comm comm;
     int number;
@@ -65,7 +65,7 @@ static void used(struct comm *c) {
         oplog_line("TIMES %d %lld %lld\n", (int)getpid(), before, after);                                             \
     } while (0)
 
-/* A call that fails as EIO or EINVAL says; errno is what the class of the error stands for. */
+/* A failing call, logged as EIO or EINVAL: the errno that stands for the class of the error. */
 #define FAIL(name, number, error, call)                                                                               \
     do {                                                                                                              \
         CHECK((call) != MPI_SUCCESS);                                                                                 \
@@ -75,7 +75,7 @@ static void used(struct comm *c) {
 
 enum { MOST = 64 };
 
-/* Every call there is, on an intracommunicator. */
+/* Every call, on an intracommunicator. */
 static void every(struct comm *c) {
     int n, me, a[MOST], b[MOST], counts[MOST], places[MOST];
     MPI_Datatype types[MOST];
@@ -131,7 +131,7 @@ static void every(struct comm *c) {
     CHECK(b[0] == sum);
     MEET("reduce_scatter_block", c, MPI_Reduce_scatter_block(a, b, 1, MPI_INT, MPI_SUM, c->comm));
     CHECK(b[0] == sum);
-    /* In place, with what then counts for nothing left as it is not to be looked at. */
+    /* In place, with invalid values for the arguments that are then ignored. */
     a[0] = me;
     MEET("allreduce", c, MPI_Allreduce(MPI_IN_PLACE, a, 1, MPI_INT, MPI_SUM, c->comm));
     CHECK(a[0] == sum);
@@ -169,7 +169,7 @@ static void between_groups(void) {
     MPI(MPI_Intercomm_create(half.comm, 0, MPI_COMM_WORLD, low ? (ranks + 1) / 2 : 0, 9, &inter.comm));
     MPI(MPI_Comm_remote_size(inter.comm, &n));
     MEET("barrier", &inter, MPI_Barrier(inter.comm));
-    /* Of those on the root's side the root alone has something to say. */
+    /* On the root's side only the root passes data. */
     MEET("bcast", &inter,
          rank == 0   ? MPI_Bcast(&value, 1, MPI_INT, MPI_ROOT, inter.comm)
          : low       ? MPI_Bcast(NULL, 0, MPI_INT, MPI_PROC_NULL, inter.comm)
@@ -192,7 +192,7 @@ static void failing(struct comm *known) {
     FAIL("allreduce", -1, EIO, MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
     FAIL("bcast", known->number, EINVAL, MPI_Bcast(&value, -1, MPI_INT, 0, known->comm));
     FAIL("bcast", 0, EINVAL, MPI_Bcast(&value, -1, MPI_INT, 0, MPI_COMM_WORLD));
-    /* It is not freed, and keeps its number. */
+    /* The communicator is not freed, and keeps its number. */
     CHECK(MPI_Comm_free(&nothing) != MPI_SUCCESS);
     MEET("barrier", known, MPI_Barrier(known->comm));
 }
@@ -271,7 +271,7 @@ static void others(void) {
     MEET("barrier", &world, MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* The log is not of each call: it is the count that matters. */
+/* Not every call is logged: only the count matters. */
 static void loop(long count) {
     int fd = open(in_dir("anywhere"), O_CREAT | O_WRONLY, 0644), value = 1, sum;
     unsigned long long state = 88172645463325252ULL + (unsigned)rank;
@@ -338,14 +338,14 @@ static void with_op(void) {
     MPI(MPI_Op_free(&own));
 }
 
-/* For a test that counts instructions. */
+/* A separate function for a test that counts instructions. */
 __attribute__((noinline)) void calls(long count) {
     for (long i = 0; i < count; i++) {
         MPI_Barrier(MPI_COMM_SELF);
     }
 }
 
-/* The first fails on rank 1, and is over at once on the others. */
+/* The first call fails on rank 1, and returns at once on the others. */
 static void fails_on_one(long count) {
     int value = 0;
     MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -1,10 +1,10 @@
-/* A program that confines itself by seccomp(2), in one way of several, and goes on writing: whatever the filter does not name
- * ends it, fails, or raises a signal. It ends with 5 if all went as it would have.
+/* A program that confines itself by seccomp(2) in one of several ways, and goes on writing: system calls that the filter does not
+ * allow end the program, fail, or raise a signal. Exit code 5 if everything works as without a tracer.
  * Provenance: written for this project.
  *
  *     confined DIR WAY [CALLS]
  *
- * Writes CALLS times 8 bytes to DIR/before, confines itself, and writes as often to DIR/after, which is open by then. */
+ * Writes CALLS times 8 bytes to DIR/before, confines itself, and writes as often to DIR/after, which was opened before. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void writes(int number) {
     for (long i = 0; i < calls; i++) CHECK(write(number, "eight by", 8) == 8);
 }
 
-/* Allows what this program does from here on, and nothing else. */
+/* Allows only the system calls that this program makes from here on. */
 static void confine(const char *way, unsigned action) {
 #define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     int writes_only = is(way, "file_size");
@@ -61,7 +61,7 @@ static void confine(const char *way, unsigned action) {
         ALLOW(SYS_rt_sigreturn),
         ALLOW(writes_only ? SYS_write : SYS_openat),
         ALLOW(writes_only ? SYS_write : SYS_close),
-        /* What the C library needs to end threads, and to start them. */
+        /* System calls of the C library for ending and starting threads. */
         ALLOW(is(way, "threads") ? SYS_futex : SYS_write),
         ALLOW(is(way, "threads") ? SYS_madvise : SYS_write),
         ALLOW(is(way, "threads") ? SYS_munmap : SYS_write),
@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
     if (argc > 3) calls = atol(argv[3]);
     int before = file(dir, "before");
     after = file(dir, "after");
-    /* Without this a child of fork below would be the first to make its memory. */
+    /* Makes the tracer allocate its memory here; in the other ways a forked or confined process is the first to. */
     if (!is(way, "child") && !is(way, "first")) writes(before);
 
     if (is(way, "kill") || is(way, "system_call") || is(way, "prctl_call") || is(way, "first")) {
@@ -117,10 +117,10 @@ int main(int argc, char **argv) {
     } else if (is(way, "strict")) {
         CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
         writes(after);
-        /* Nothing but this ends a thread in strict mode, and ends a process with one thread. */
+        /* In strict mode only exit(2) ends a thread, and with it a process of one thread. */
         syscall(SYS_exit, 5);
     } else if (is(way, "no_counter")) {
-        /* The processor's counter is forbidden, and allowed again. */
+        /* The processor's time-stamp counter is forbidden, then allowed again. */
         CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
         writes(after);
         CHECK(prctl(PR_SET_TSC, PR_TSC_ENABLE) == 0);
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
         CHECK(close(late) == 0);
         _exit(5);
     } else if (is(way, "asks")) {
-        /* What programs do to find out what the kernel has; then nobody is confined. */
+        /* Probes what the kernel supports; does not confine. */
         CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1 && errno == EFAULT);
         CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == -1 && errno == EINVAL);
         CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == -1 && errno == EFAULT);
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     } else if (is(way, "signal")) {
         confine(way, SECCOMP_RET_KILL_PROCESS);
         writes(after);
-        /* Its parent ends it by SIGTERM. */
+        /* The parent ends the process by SIGTERM. */
         CHECK(write(1, "ready\n", 6) == 6);
         for (;;) write(-1, "", 1);
     } else if (is(way, "threads")) {
@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
         pthread_barrier_wait(&barrier);
         CHECK(pthread_join(thread, NULL) == 0);
     } else if (is(way, "child")) {
-        /* As browsers do: what a child opens and reads is confined, its parent is not. */
+        /* As in browsers: the child is confined, its parent is not. */
         pid_t child = fork();
         if (child == 0) {
             writes(before);

@@ -1,6 +1,6 @@
-/* io_submit(2) in a process that confines itself by seccomp(2), with a second thread if THREADS is not 0: ten operations before, ninety and
- * one that fails with EBADF behind, where whatever else would be asked ends the process.
- * Usage: confined_aio DIRECTORY THREADS. Ends with 5 if all went as it would have.
+/* io_submit(2) in a process that confines itself by seccomp(2), with a second thread if THREADS is not 0: ten operations before; behind the
+ * filter ninety, and one that fails with EBADF. The filter ends the process on any other system call.
+ * Usage: confined_aio DIRECTORY THREADS. Exit code 5 if everything works as without a tracer.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     struct iocb wrong = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = (unsigned)reader, .aio_buf = (unsigned long)buffer, .aio_nbytes = 1};
     struct iocb *list = &wrong;
     CHECK(syscall(SYS_io_submit, context, 1L, &list) == -1 && errno == EBADF);
-    /* Nobody can tell this from a context that is none. */
+    /* Cannot be distinguished from an invalid context. */
     wrong.aio_reserved2 = 1;
     CHECK(syscall(SYS_io_submit, context, 1L, &list) == -1 && errno == EINVAL);
     _exit(5);

@@ -1,6 +1,6 @@
-/* MPI ranks of which some confine themselves by a filter of system calls that allows everything: what they do still works.
- * Usage: confined_mpi DIRECTORY MODULUS: ranks that it divides do so. Each rank writes 300 times 8 bytes to DIRECTORY/before.<rank>,
- * and, behind the filter, as often to DIRECTORY/after.<rank>.
+/* MPI ranks of which some confine themselves by a seccomp filter that allows everything: their I/O still works.
+ * Usage: confined_mpi DIRECTORY MODULUS: ranks that are multiples of MODULUS confine themselves. Each rank writes 300 times 8
+ * bytes to DIRECTORY/before.<rank>, and, behind the filter, as often to DIRECTORY/after.<rank>.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"

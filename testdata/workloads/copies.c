@@ -25,7 +25,7 @@ static void done(const char *name, long long offset, long long length, const cha
 }
 
 static void copied(const char *from, long long from_at, const char *to, long long to_at, long long length) {
-    /* Both ends are told of one call; which comes first does not matter. */
+    /* Logs both ends of a copy; their order does not matter. */
     if (from != NULL) {
         done("copy_read", from_at, length, in_dir(from));
     }
@@ -65,7 +65,7 @@ static void copies(int in, int out) {
     copied("in", 47, NULL, 0, 3);
     CHECK(sendfile(pipes[1], in, NULL, 2) == 2);
     copied("in", 50, NULL, 0, 2);
-    /* The positions are where the kernel says. */
+    /* Positions are those that the kernel reports. */
     CHECK(write(out, bytes, 1) == 1);
     done("write", 457, 1, in_dir("out"));
     CHECK(read(in, bytes, 1) == 1);
@@ -80,7 +80,7 @@ static void copies(int in, int out) {
     CHECK(close(pipes[0]) == 0 && close(pipes[1]) == 0);
 }
 
-/* Writes a little and closes; `path` is what the kernel calls the descriptor. */
+/* Writes a little and closes; `path` is the kernel's name of the descriptor. */
 static void use(int fd, int told) {
     char path[4200] = {0}, link[64];
     CHECK(fd >= 0);
@@ -112,7 +112,7 @@ static void unusual(void) {
     char wrong[] = "missing/XXXXXX";
     CHECK(mkstemp(wrong) == -1 && errno == ENOENT);
     op_failed("POSIX", "open", "-", -1, in_dir(wrong));
-    /* Nobody told the tracer of these: they are looked up when they are first used. */
+    /* The tracer did not see these being opened: it looks them up at first use. */
     use(memfd_create("memory", 0), 0);
     struct open_how how = {.flags = O_CREAT | O_RDWR, .mode = 0600};
     long fd = raw_call(SYS_openat2, AT_FDCWD, "how", &how, sizeof how);
@@ -128,7 +128,7 @@ static void unusual(void) {
     }
 }
 
-/* Numbers that are closed in bulk are new files when they come again. */
+/* Descriptor numbers closed in bulk are new files when they are reused. */
 static void in_bulk(void) {
     const char *names[] = {"one", "two", "three"};
     for (int turn = 0; turn < 3; turn++) {

@@ -1,11 +1,11 @@
-/* What counters must be exact about, and what must not make them grow. No log: the numbers are printed.
+/* Tests exactness of counters, and that they do not grow without bound. No log: the expected numbers are printed.
  * Usage: counters DIRECTORY WAY [COUNT], WAY one of
  *   pattern   reads and writes with known sizes, strides, switches and alignments, on few files, by one thread;
- *             prints how many reads and writes there were of known memory, and how many of them unaligned
+ *             prints the number of reads and writes with known memory, and how many of them are unaligned
  *   many      makes, writes, closes and removes COUNT files with different names; prints the bytes written
- *   threads   COUNT threads one after another, each of which writes ten bytes; prints the same
- *   alive     COUNT threads that write and then live on to the end, and one more process forked meanwhile
- * Every way but the first ends its line with the most memory that the process ever took (VmHWM, KiB).
+ *   threads   COUNT threads one after another, each of which writes ten bytes; prints the bytes written
+ *   alive     COUNT threads that write and then live until the end, and a process forked meanwhile
+ * Every way but the first ends its line with the peak memory of the process (VmHWM, KiB).
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -58,11 +58,11 @@ static void pattern(const char *directory) {
     while (read(two, at(4), 1000) > 0) {
     }
     struct iovec parts[] = {{at(8), 10}, {memory + 20, 10}, {memory + 1, 0}};
-    unaligned++; /* the second part lies at 20 */
+    unaligned++; /* The second part is at 20. */
     CHECK(writev(two, parts, 3) == 20);
     known++;
     CHECK(preadv(two, parts, 1, 3) == 10);
-    /* A sequence whose strides are all different: more than can be told apart. */
+    /* A sequence of different strides, more than the counters can distinguish. */
     for (int i = 0; i < 100; i++) {
         CHECK(pwrite(two, at(0), 8, 100000 + (off_t)i * i * 8) == 8);
     }

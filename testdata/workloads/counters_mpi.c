@@ -1,11 +1,11 @@
-/* What counters of several ranks must be exact about. No log: the test knows the numbers.
+/* Tests exactness of counters of several ranks. No log: the test knows the numbers.
  * Usage: counters_mpi DIRECTORY WAY, WAY one of
  *   shared   every rank writes 10 * 1000 bytes of one file by MPI_File_write_at_all, and 20 + rank times 100 bytes of
- *            another by pwrite, which rank 1 reads one byte of as well
+ *            another by pwrite, of which rank 1 also reads one byte
  *   own      every rank writes 7 bytes of a file of its own, and nothing else
  *   many     every rank writes a byte of each of 2000 shared files
- *   some     as own, but only rank 1 does
- *   nothing  nobody does anything
+ *   some     as own, but only by rank 1
+ *   nothing  no I/O
  *   mixed    as shared, and every rank writes 7 bytes of a file of its own, and the lower half of the ranks 3 bytes of one
  *   subsets  every rank writes 10 + rank times 100 bytes of one file and 7 bytes of one of its own; each half of the ranks has a
  *            file, of which a rank writes 1 + rank times 50 bytes and the last rank of the half reads one byte, and one with a path of

@@ -1,10 +1,10 @@
-/* A library preloaded behind the tracer, which counts the collective MPI calls that the tracer makes and says at MPI_Finalize, on
- * standard error, which they were: "flush RANK NAME NAME ...". Those that MPI makes inside are not the tracer's. Calls that can
- * hurt are made to fail or are used to put another file in the trace's place:
- *   FAILING=NAME:N      the N-th call of this name fails on rank 1, after having taken part; Op_create and Type_contiguous refuse;
- *                       on another rank with FAILING_RANK
- *   TAKEN=NAME:N        before the N-th call of this name every name is taken that the tracer's unfinished traces could get
- *   SWAP=NAME, VICTIM   before the first call of this name every unfinished trace in DXT_OUTPUT_DIR gives way to a symbolic link
+/* A library preloaded behind the tracer, which counts the collective MPI calls that the tracer makes and prints them at MPI_Finalize on
+ * standard error: "flush RANK NAME NAME ...". Calls inside the MPI library do not count. Chosen calls fail, or trigger a replacement
+ * of the trace by another file:
+ *   FAILING=NAME:N      the N-th call of this name fails on rank 1, after having taken part; Op_create and Type_contiguous fail at
+ *                       once; FAILING_RANK chooses another rank
+ *   TAKEN=NAME:N        before the N-th call of this name, creates files of all names that the tracer could choose for unfinished traces
+ *   SWAP=NAME, VICTIM   before the first call of this name, replaces every unfinished trace in DXT_OUTPUT_DIR by a symbolic link
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,7 +44,7 @@ static void swap(void) {
     }
 }
 
-/* As many as the tracer tries. */
+/* Number of names that the tracer tries. */
 static void take_names(void) {
     const char *directory = getenv("DXT_OUTPUT_DIR");
     DIR *list = opendir(directory);
@@ -69,7 +69,7 @@ static int failing_rank(void) {
     return getenv("FAILING_RANK") == NULL ? 1 : atoi(getenv("FAILING_RANK"));
 }
 
-/* Whether this call, of the tracer's, shall fail. */
+/* True if this call of the tracer shall fail. */
 static int noted(const char *name) {
     static int calls, swapped, of_taken;
     const char *taken = getenv("TAKEN");
@@ -90,7 +90,7 @@ static int noted(const char *name) {
 typedef intptr_t word;
 #define ALL word a, word b, word c, word d, word e, word f, word g, word h, word i, word j
 
-/* Arguments are passed on as they came, as wide as a register, more of them than any of these calls has. */
+/* Arguments are passed on unchanged at register width, more of them than any of these calls takes. */
 #define COUNTED(name, ...)                                                                                          \
     int PMPI_##name(ALL) {                                                                                          \
         static int (*next)(ALL);                                                                                    \

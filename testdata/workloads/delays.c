@@ -1,13 +1,13 @@
-/* A slow file system: a library that is preloaded behind the tracer and delays chosen calls, so that the tracer sees them take long.
+/* Simulates a slow file system: a library preloaded behind the tracer that delays chosen calls, so that the tracer records long durations.
  * Environment: DELAYS, rules separated by ';', each a list of KEY=VALUE separated by ','; the delays of all rules that match add up.
  *   op=write|read|open|sync|stat|lock   which calls (pwrite, writev, ... are writes); needed
  *   us=N  perkib=N       microseconds of delay, and microseconds for each KiB moved
  *   rank=N               only that rank (MPICH's PMI_RANK or Open MPI's OMPI_COMM_WORLD_RANK)
- *   target=I/N/BYTES     only where the offset's stripe of BYTES bytes lies on target I of N
+ *   target=I/N/BYTES     only if the offset's stripe of BYTES bytes lies on target I of N
  *   from=MS to=MS        only in this time, counted from the first delayed call of the process
  *   nth=N                only the N-th call that the rest of the rule matches
- *   after=N              only those behind the N-th of them
- *   every=N              only each N-th of them, the phase depending on the rank
+ *   after=N              only calls after the N-th of them
+ *   every=N              only every N-th of them, with a phase that depends on the rank
  * Only files whose path has DELAYS_PATH in it are slow: descriptors of others pass. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -131,7 +131,7 @@ static int path_is_slow(const char *path) {
     return path && slow_path && strstr(path, slow_path) != NULL;
 }
 
-/* Where a call without an offset will begin. */
+/* File position at which a call without an offset will begin. */
 static long long position(int fd) {
     return NEXT(lseek)(fd, 0, SEEK_CUR);
 }
@@ -199,7 +199,7 @@ int close(int fd) {
     return NEXT(close)(fd);
 }
 
-/* C streams write past the wrapped write(2): a flush is what is slow of them. */
+/* C streams bypass the wrapped write(2), so their flushes are delayed instead. */
 int fflush(FILE *stream) {
     if (stream && is_slow(fileno(stream)))
         delay(SYNC, -1, 0);

@@ -1,4 +1,4 @@
-/* A library whose constructor reads and writes, before a library that is preloaded in front of it has started.
+/* A library whose constructor does I/O before the constructor of a library preloaded in front of it has run.
  * Provenance: written for this project.
  *
  * With EARLY_DIR set, its constructor writes EARLY_CALLS times 8 bytes to EARLY_DIR/early, changes the environment, and leaves the

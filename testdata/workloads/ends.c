@@ -1,14 +1,14 @@
-/* Writers that are at work while the process ends, and count each call in shared memory before and after it: what a test finds on
- * record lies between the two numbers.
+/* Writers that are active while the process ends. Each counts its calls in shared memory before and after: the number of recorded calls
+ * must lie between both counts.
  * Usage: ends DIRECTORY COUNTS KIND WAY SEED. COUNTS is a file of pairs of 64-bit numbers, begun and returned, one pair per writer.
  * Writer s writes 8 bytes at a time to DIRECTORY/t<s>, its call i at offset 8 i. KIND: threads, forks (a loop of children, each of
- * which ends in the same way), exec (what a process is after it has become another), ranks. WAY: exit, _exit, quick_exit, sigterm,
- * sigkill, abort, segv, sigpipe, sigalrm, sigxfsz, machine_code (the system call itself), exec, failed_exec, finalize, join (writers go
- * on during exit, and are joined at its very end). When is drawn from
- * SEED. confined: some time after threads have begun, the process confines itself by seccomp(2), by a filter that refuses what only a tracer
- * would do; chroot: it changes its root directory to DIRECTORY; mounts: it mounts an empty file system over what DXT_OUTPUT_DIR names,
- * which nobody else sees. vforks: beside threads, one makes children by vfork(2) that write to DIRECTORY/v, which no number counts, and become another
- * program or end. After MPI_Abort, a destructor of each rank is one more writer.
+ * which ends in the same way), exec (writers after an exec), ranks. WAY: exit, _exit, quick_exit, sigterm,
+ * sigkill, abort, segv, sigpipe, sigalrm, sigxfsz, machine_code (the system call itself), exec, failed_exec, finalize, join (writers
+ * continue during exit, and are joined at its very end). The time of the end is drawn from SEED. More kinds: confined: some time after
+ * threads have begun, the process confines itself by a seccomp(2) filter that refuses the system calls of a tracer; chroot: changes its
+ * root directory to DIRECTORY; mounts: mounts an empty file system over DXT_OUTPUT_DIR in a private mount namespace; vforks: another thread
+ * makes children by vfork(2) that write to DIRECTORY/v (not counted), and exec another program or end. After MPI_Abort, a destructor of
+ * each rank is one more writer.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #ifdef WITH_MPI
@@ -67,7 +67,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Nothing is looked at but that it comes to an end. */
+/* Only termination is checked. */
 static void *vforks(void *unused) {
     char path[4200];
     snprintf(path, sizeof path, "%s/v", dir);
@@ -102,7 +102,7 @@ static void join(void) {
     writer_count = 0;
 }
 
-/* What a stream of the program's own does when the C library writes out what is left in streams: behind all destructors. */
+/* A custom stream's write function, which runs when the C library flushes streams at exit, after all destructors. */
 static ssize_t last(void *cookie, const char *data, size_t length) {
     (void)cookie, (void)data;
     nap(draw(3000));
@@ -110,7 +110,7 @@ static ssize_t last(void *cookie, const char *data, size_t length) {
     return (ssize_t)length;
 }
 
-/* What a tracer asks of the kernel, and neither this program nor the C library. */
+/* System calls that a tracer makes, but neither this program nor the C library. */
 static void confine(void) {
 #define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
     struct sock_filter filter[] = {
@@ -165,7 +165,7 @@ static void end(void) {
     if (strcmp(way, "sigpipe") == 0) {
         int ends[2];
         CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
-        /* A child that another thread is making may have the other end for a moment. */
+        /* A child that another thread is forking may hold the other end for a moment. */
         while (write(ends[1], "x", 1) > 0) {
         }
     }
@@ -245,7 +245,7 @@ int main(int argc, char **argv) {
         end();
     }
     if (strcmp(kind, "exec") == 0) {
-        /* A writer in the first program, two in the second, which ends by itself. */
+        /* One writer in the first program, two in the second, which ends by itself. */
         if (strcmp(way, "exec") != 0) {
             start(0, 1);
             nap(draw(3000));

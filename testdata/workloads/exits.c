@@ -1,7 +1,7 @@
-/* Writes some segments and ends in the way that is asked for; the log is written before.
+/* Makes some writes and ends in the given way; the log is written before the end.
  * Usage: exits DIRECTORY WAY [SEGMENTS], WAY one of return, exit, _exit, _Exit, quick_exit, pthread_exit, thread_exit,
  * sigterm, sigint, abort, kill, and with SIGTERM again: handled (by a handler that exits with 7), ignored (goes on and
- * exits with 7), default_again (after a handler of the program has come and gone). Log: oplog.h.
+ * exits with 7), default_again (after a handler was installed and removed). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -9,7 +9,7 @@
 
 static pthread_t main_thread;
 
-/* Ends as the last thread, after main is gone. */
+/* Ends as the last thread, after the main thread. */
 static void *outlive(void *path) {
     pthread_join(main_thread, NULL);
     int fd = open(path, O_WRONLY);

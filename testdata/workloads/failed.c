@@ -1,4 +1,4 @@
-/* Calls that fail, each for a reason of its own, on descriptors and on names. With COUNT, also COUNT opens of names that
+/* Calls that fail, each for a different reason, on descriptors and on names. With COUNT, also COUNT opens of names that
  * do not exist, twice.
  * Usage: failed DIRECTORY [COUNT] (absolute, canonical, empty). Log: oplog.h, FAILED lines.
  * Provenance: written for this project. */
@@ -10,7 +10,7 @@
 
 static char dir[4000];
 static char buffer[4096];
-/* Arguments that are wrong, which the compiler must not see. */
+/* Invalid arguments, hidden from the compiler. */
 static void *volatile nowhere = (void *)8;
 static volatile int minus_one = -1;
 
@@ -59,7 +59,7 @@ static void opens(void) {
     FAILS(open("file/x", O_RDONLY), ENOTDIR, "open", "-", -1, in_dir("file/x"));
     FAILS(open(".", O_WRONLY), EISDIR, "open", "-", -1, dir);
     FAILS(openat(at, ".", O_WRONLY), EISDIR, "open", "-", -1, dir);
-    /* Without a name that can be read there is no file. */
+    /* With an unreadable name there is no file. */
     FAILS_UNSEEN(open(nowhere, O_RDONLY), EFAULT);
     FAILS_UNSEEN(open("", O_RDONLY), ENOENT);
     FAILS_UNSEEN(openat(999, "x", O_RDONLY), EBADF);
@@ -100,7 +100,7 @@ static void on_descriptors(void) {
     FAILS(fcntl(fd, F_DUPFD, minus_one), EINVAL, "dup", "-", -1, file);
     FAILS(dup2(fd, minus_one), EBADF, "dup", "-", -1, file);
     FAILS(dup3(fd, fd, 0), EINVAL, "dup", "-", -1, file);
-    /* After all this the position is where it was. */
+    /* The failures did not move the position. */
     CHECK(read(fd, buffer, 2) == 2);
     done("read", 3, 2, file);
     FAILS_UNSEEN(read(999, buffer, 1), EBADF);

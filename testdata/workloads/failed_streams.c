@@ -1,5 +1,5 @@
-/* Calls on C streams that fail: streams that cannot be opened, that are open for the other direction, and whose bytes do not
- * go anywhere, because the disk is full or a limit is reached; some bytes may have been moved before.
+/* Calls on C streams that fail: streams that cannot be opened, that are open for the other direction, and whose bytes cannot
+ * be written, because the disk is full or a limit is reached, possibly after some bytes.
  * Usage: failed_streams DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@ static void done(const char *name, long long offset, long long length, const cha
     op("STDIO", name, "-", offset, length, file);
 }
 
-/* The condition holds if the call has failed as it must; it is logged. */
+/* Checks that the call has failed as expected, and logs it. */
 #define FAILS(condition, error, name, offset, file)                                                                   \
     do {                                                                                                              \
         errno = 0;                                                                                                    \
@@ -68,7 +68,7 @@ static void wrong_way(void) {
     FAILS(fputs("text", stream) == EOF, EBADF, "write", 3, path);
     FAILS(fprintf(stream, "text %d", (int)room) < 0, EBADF, "write", 3, path);
     FAILS(putw(7, stream) != 0, EBADF, "write", 3, path);
-    /* The stream remembers that something has failed; what works is no failure for that. */
+    /* The stream's error flag is set; successful calls are still no failures. */
     CHECK(ferror(stream) && fread(bytes, 1, 4, stream) == 4);
     done("read", 3, 4, path);
     CHECK(fread(bytes, 1, 10, stream) == 3 && feof(stream));
@@ -115,7 +115,7 @@ static void full(void) {
     FAILS(fclose(stream) == EOF, ENOSPC, "close", -1, device);
 }
 
-/* A file may have 10,000 bytes. */
+/* Files are limited to 10,000 bytes. */
 static void limited(void) {
     struct rlimit limit, low;
     CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && getrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -136,7 +136,7 @@ static void limited(void) {
     CHECK(fwrite(bytes, 1, 5, stream) == 5);
     done("write", 10000, 5, missing);
     closed(stream, missing);
-    /* The same through a buffer, which takes some before anybody notices. */
+    /* The same through a buffer, which accepts some bytes before the error. */
     stream = opened(missing, "w");
     setvbuf(stream, NULL, _IOFBF, 4096);
     CHECK(setrlimit(RLIMIT_FSIZE, &low) == 0);

@@ -1,8 +1,7 @@
-/* Reads of 4,096 bytes at p and p + 8,192, with a period of 32,768, and 1 ms of work between two of them; with posix_fadvise(2) so many calls
- * ahead, or none. Before each read it asks mincore(2) whether the page is in the cache, so that it need not wait; how often it was not
- * goes to standard output.
- * The work of N calls is to take no less than storage does, as the number of calls ahead says: where a slow machine makes it otherwise, work goes
- * on until the page is there, but for no more than 2 s in all.
+/* Reads of 4,096 bytes at p and p + 8,192, with a period of 32,768, and 1 ms of work between two of them; with posix_fadvise(2) CALLS_AHEAD
+ * calls ahead, or none. Before each read it asks mincore(2) if the page is cached; prints how often it was not.
+ * The work of CALLS_AHEAD calls must take at least as long as storage: on slow machines the work continues until the page is cached, but for
+ * no more than 2 s in total.
  * Usage: foreseen FILE READS CALLS_AHEAD. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +37,7 @@ int main(int argc, char **argv) {
     CHECK(file >= 0);
     char *map = mmap(NULL, (size_t)place(reads), PROT_READ, MAP_SHARED, file, 0), buffer[LENGTH];
     CHECK(map != MAP_FAILED);
-    /* The kernel is not to read ahead by itself. */
+    /* Turns off the kernel's own read-ahead. */
     CHECK(posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM) == 0);
     for (long i = 0; i < reads; i++) {
         for (; ahead > 0 && i >= ahead && !there(map, i) && more > 0; more--) {

@@ -32,7 +32,7 @@ static void write_file(const char *path, int count) {
     op("POSIX", "close", "-", -1, 0, path);
 }
 
-/* Appends records, of 16 bytes, beside other processes; finds out from the content where they went. */
+/* Appends records, of 16 bytes, beside other processes; finds their places from the file's content. */
 static void append_records(int number) {
     const char *path = in_dir("append", 0);
     uint64_t record[2] = {(uint64_t)number, 0};
@@ -132,10 +132,10 @@ int main(int argc, char **argv) {
         _exit(22);
     }
     await(pid, 22);
-    /* The children's writes were positional: the shared position is where the parent left it. */
+    /* The children's writes had offsets: the shared position is unchanged. */
     CHECK(write(inherited, "after", 5) == 5);
     op("POSIX", "write", "-", 6, 5, path);
-    /* A child that moves the shared position moves it for its parent too. */
+    /* A child that moves the shared position moves it for its parent, too. */
     pid = fork();
     if (pid == 0) {
         oplog_forget();

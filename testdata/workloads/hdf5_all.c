@@ -1,10 +1,10 @@
-/* HDF5 without MPI: every wrapped function of 1.10, every kind of selection, and what the tracer must leave alone.
+/* HDF5 without MPI: every wrapped function of 1.10, every kind of selection, and objects that the tracer must leave alone.
  * Usage: hdf5_all DIRECTORY. Provenance: written for this project. */
 #include "h5log.h"
 
 static char path[4200], other[4200];
 
-/* Identifiers of the kind of `last` that are open, up to it; closes it. */
+/* Number of open identifiers of the kind of `last`, up to it; closes `last`. */
 static long long open_up_to(hid_t last) {
     hid_t numbers = ((hid_t)1 << 56) - 1;
     long long sum = 0;
@@ -16,7 +16,7 @@ static long long open_up_to(hid_t last) {
     return sum;
 }
 
-/* Data spaces, datatypes and property lists that are open: nobody but the program may have any. */
+/* Open data spaces, datatypes and property lists: only the program may have any. */
 static long long open_identifiers(void) {
     return open_up_to(H5Screate(H5S_SCALAR)) + open_up_to(H5Tcopy(H5T_NATIVE_INT)) +
            open_up_to(H5Pcreate(H5P_DATASET_XFER));
@@ -85,7 +85,7 @@ static void growing(struct object file) {
     close_set(set);
 }
 
-/* The other ways to make and open one. */
+/* Other ways to create and open a data set. */
 static void other_ways(struct object file) {
     double value = 2.5;
     hid_t scalar = H5Screate(H5S_SCALAR), group = H5Gcreate2(file.id, "/group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -95,7 +95,7 @@ static void other_ways(struct object file) {
     set.path = "/group/inner";
     /* Eight bytes in memory, four in the file. */
     transfer(1, set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value, ALL);
-    /* By any object of it. */
+    /* By any object of the file. */
     CHECK(H5Fflush(set.id, H5F_SCOPE_LOCAL) >= 0);
     op("HDF5", "sync", "-", -1, 0, file.file);
     CHECK(H5Fflush(group, H5F_SCOPE_LOCAL) >= 0);
@@ -113,7 +113,7 @@ static void other_ways(struct object file) {
     /* A group is no data set. */
     hid_t again = H5Oopen(file.id, "group", H5P_DEFAULT);
     CHECK(again >= 0 && H5Oclose(again) >= 0);
-    /* One without a name, which gets one later. */
+    /* An anonymous data set, which is linked later. */
     set = made(H5Dcreate_anon(file.id, H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT), file.file, "/late",
                "create_dataset");
     CHECK(H5Olink(set.id, file.id, "/late", H5P_DEFAULT, H5P_DEFAULT) >= 0);
@@ -143,7 +143,7 @@ static herr_t counted(hid_t stack, void *count) {
     return 0;
 }
 
-/* Calls that fail leave the error stack and the handler as ever, and are not recorded. */
+/* Failing calls leave the error stack and the handler unchanged, and are not recorded. */
 static void failures(struct object file) {
     int called = 0;
     void *data = NULL;
@@ -199,7 +199,7 @@ int main(int count, char **arguments) {
         H5Sclose(space);
         close_file(files[1]);
         close_file(files[0]);
-        /* After this, the same identifiers come again. */
+        /* After this, HDF5 reuses the same identifiers. */
         CHECK(H5close() >= 0);
     }
     oplog_write();

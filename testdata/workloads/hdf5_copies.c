@@ -1,11 +1,11 @@
 /* Two builds of HDF5 in one process: a program linked with one (-DMAIN) loads a plugin that is linked with another, and
- * both work on files of their own, in turns.
+ * both work on their own files alternately.
  * Usage: hdf5_copies DIRECTORY PLUGIN local|global. Provenance: written for this project. */
 #include "h5log.h"
 
 #include <dlfcn.h>
 
-/* Makes a file with a data set of `value`s, in two steps. */
+/* Creates a file with a data set filled with `value`, in two steps. */
 struct work {
     struct object file, set;
     hid_t space;
@@ -19,7 +19,7 @@ typedef void ending(struct work *, int *);
 void begin(struct work *work, const char *path, int *value) {
     hsize_t ten = 10;
 #ifndef MAIN
-    /* From here on, identifiers of the plugin are none of the program's. */
+    /* Uses up identifiers, so that the plugin's differ from the program's. */
     for (int i = 0; i < 100; i++) {
         CHECK(H5Sclose(H5Screate_simple(1, &ten, NULL)) >= 0);
     }

@@ -1,4 +1,4 @@
-/* A data set whose size changes between all its opens, then new files, then the end of it all.
+/* A data set whose size changes between opens, then new files, then SIGKILL.
  * Usage: hdf5_grows DIRECTORY OPENS. Kills itself.
  * Provenance: written for this project. */
 #include <fcntl.h>

@@ -44,7 +44,7 @@ int main(int count, char **arguments) {
         transfer(1, sets[1], H5T_NATIVE_DOUBLE, four, space, properties[i], data, IRREGULAR);
         CHECK(H5Sselect_elements(space, H5S_SELECT_SET, 2, &points[0][0]) >= 0);
         transfer(0, sets[1], H5T_NATIVE_DOUBLE, few, space, properties[i], back, POINTS);
-        /* The last rank has no part in this one. */
+        /* The last rank selects nothing here. */
         hid_t part = H5Scopy(memory);
         CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, mine, NULL) >= 0);
         if (rank + 1 == ranks) {

@@ -1,9 +1,9 @@
-/* Programs that are odd, in one way each; all do some I/O and log it, and end with 5.
+/* Programs with unusual behaviour, one kind per WAY; all do some I/O, log it, and end with exit code 5.
  * Usage: hostile DIRECTORY WAY, WAY one of
- *   few_descriptors   opens files until there is no descriptor left (RLIMIT_NOFILE 40), then goes on with those it has
- *   high_descriptors  descriptors above 65,536 (RLIMIT_NOFILE 1,000,000, or what is allowed)
- *   close_all         closes every descriptor up to the limit, standard ones and those of others too, and opens new ones
- *   small_files       RLIMIT_FSIZE of 64 KiB, which it hits, SIGXFSZ ignored
+ *   few_descriptors   opens files until there is no descriptor left (RLIMIT_NOFILE 40), then goes on with the open ones
+ *   high_descriptors  descriptors above 65,536 (RLIMIT_NOFILE 1,000,000, or as allowed)
+ *   close_all         closes every descriptor up to the limit, including standard ones and those of libraries, and opens new ones
+ *   small_files       RLIMIT_FSIZE of 64 KiB, which it reaches, SIGXFSZ ignored
  *   chroot            changes its root directory (if it may) to DIRECTORY
  *   no_environment    clears its environment
  *   no_output         removes the directory that DXT_OUTPUT_DIR names
@@ -117,7 +117,7 @@ static void small_files(void) {
     op_failed("POSIX", "write", "-", 64 << 10, in_dir("small"));
     for (int i = 0; i < 10000; i++) write_logged(fd, "small", i % 8192 * 8LL);
     close_logged(fd, "small");
-    /* The log is larger. */
+    /* The log would exceed the limit. */
     limit(RLIMIT_FSIZE, RLIM_INFINITY);
     oplog_write();
     limit(RLIMIT_FSIZE, 64 << 10);
@@ -147,7 +147,7 @@ static void on_alarm(int signal) {
     errno = saved;
 }
 
-/* What a handler does is not logged, since the log cannot be written in one; the count is on standard output. */
+/* The handler's writes are not logged, as logging is not async-signal-safe; their number is printed. */
 static void handler(void) {
     handler_fd = open_logged("handler");
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};

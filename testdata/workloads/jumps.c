@@ -1,11 +1,12 @@
-/* Signal handlers that write, and that leave by siglongjmp(3) what they have interrupted, at any moment.
+/* Signal handlers that write, and that leave the interrupted call by siglongjmp(3), at any moment.
  * Provenance: written for this project.
  *
  *     jumps DIR WAY CALLS
  *
  * WAY: `writes`, the handler writes; `jumps`, it jumps; `both`; `far`, it jumps out of a deep recursion; `stack`, as `both` on an
- * alternate stack; `execs`, it jumps, mostly out of execv(3) that fails, while a thread writes as the handler would; `opens`, it opens, writes and closes; `coroutines`, nothing is handled, calls are made on stacks of the program's.
- * Prints what was begun and what had returned, in the program and in the handler: four numbers. */
+ * alternate stack; `execs`, it jumps, mostly out of a failing execv(3), while a thread writes in place of the handler; `opens`, it opens, writes
+ * and closes; `coroutines`, no signals, calls are made on stacks of the program's own.
+ * Prints four numbers: calls begun and calls returned, in the program and in the handler. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,7 +61,7 @@ static void one(void) {
     returned++;
 }
 
-/* A frame of some size for each step. */
+/* Each step has a frame of some size. */
 static __attribute__((noinline)) void recurse(int depth) {
     volatile char room[512];
     room[depth % 512] = 1;

@@ -1,6 +1,6 @@
-/* Accesses of different kinds to different files, in turn: `small` gets 100 bytes one after another, `large` 16 KiB at
- * multiples of 16 KiB, `beside` 16 KiB at odd offsets, `half` in turn 16 KiB at such multiples and 4 bytes beside them;
- * `named` is only asked about, `stream` gets 100 bytes by fwrite. With MPI (-DWITH_MPI) each rank has files of its own and
+/* Accesses of different kinds to different files, alternating: `small` gets consecutive writes of 100 bytes, `large` 16 KiB at
+ * multiples of 16 KiB, `beside` 16 KiB at odd offsets, `half` alternately 16 KiB at such multiples and 4 bytes beside them;
+ * `named` is only queried (stat), `stream` gets 100 bytes by fwrite. With MPI (-DWITH_MPI) each rank has files of its own and
  * writes one more, `mpi`, of 100 bytes by MPI_File_write_at.
  * Usage: kinds DIRECTORY (absolute, canonical, empty) ROUNDS. Log: oplog.h; for `stream` and `mpi` what the program calls
  * itself. Provenance: written for this project. */

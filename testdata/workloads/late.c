@@ -1,6 +1,6 @@
-/* A library whose destructor makes calls: preloaded behind the tracer, it comes behind the tracer's own. LATE_DIR says where, LATE_CALLS how
- * many; with LATE_EXIT it ends the process by _exit(2) of that number; with LATE_REGISTERS it leaves all that to on_exit(3): preloaded before
- * the tracer, that comes when the trace has been written.
+/* A library whose destructor makes calls: preloaded behind the tracer, it runs after the tracer's destructor. LATE_DIR is the directory,
+ * LATE_CALLS the number of calls; with LATE_EXIT it ends the process by _exit(2) with that code; with LATE_REGISTERS an on_exit(3) handler does
+ * all this: preloaded before the tracer, the handler runs after the trace has been written.
  * Provenance: written for this project. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>

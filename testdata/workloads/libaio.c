@@ -1,5 +1,5 @@
 /* Linux asynchronous I/O: every operation, alone and in lists, events taken by one thread and by several, operations that fail
- * when they are submitted and when they are carried out, and some of which nobody asks what became of them.
+ * at submission and at execution, and some whose results are never fetched.
  * Usage: libaio DIRECTORY (absolute, canonical, empty). Built with -laio; with -DRAW by system calls. Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static struct iocb *list[MOST];
 static io_context_t context;
 static struct iovec pieces[2] = {{bytes[0], 100}, {bytes[1], 50}};
 
-/* Logs the operation of an event as its control block says. */
+/* Logs the operation of an event by its control block. */
 static void log_event(const struct io_event *event, const char *file) {
     static const char *const names[] = {"io_submit_read",      "io_submit_write", "io_submit_sync",
                                         "io_submit_fdatasync", NULL,              NULL,
@@ -101,7 +101,7 @@ static void failing(int fd, int reader) {
     if (submitted == 1) {
         collect(1);
     }
-    /* The second one is why the third is not even looked at. */
+    /* The second block is invalid, so the kernel does not look at the third. */
     list[0] = &blocks[0], list[1] = &blocks[1], list[2] = &blocks[2];
     io_prep_pread(list[0], fd, bytes[0], 10, 0);
     io_prep_pread(list[1], 999, bytes[1], 10, 0);
@@ -121,7 +121,7 @@ static void *reap(void *argument) {
         CHECK(got > 0);
         for (int i = 0; i < got; i++) {
             log_event(&events[i], path);
-            /* The memory is its own again, while the submitting thread may still be inside its call. */
+            /* The memory may be reused, although the submitting thread may still be inside its call. */
             memset(events[i].obj, 0x55, sizeof *events[i].obj);
             free(events[i].obj);
         }
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
     many(fd);
     failing(fd, reader);
     among_threads(fd);
-    /* Four are given up with their context, and one that is under way when the program ends. */
+    /* Four operations are abandoned with their context, and one is in flight when the program ends. */
     for (int i = 0; i < 4; i++) {
         list[i] = &blocks[i];
         io_prep_pread(list[i], fd, bytes[i], 10, 0);

@@ -1,6 +1,6 @@
-/* io_submit(2) with lists that the kernel takes a part of, in a program with a second thread: a block that stands in the list twice, a count that is
- * far more than there are, and lists whose blocks lie on many pages.
- * Usage: libaio_lists DIRECTORY [ROUNDS]: the last kind only, so often. Prints what each call returned.
+/* io_submit(2) with lists of which the kernel accepts a part, in a program with a second thread: a block that is in the list twice, a count far
+ * beyond the list, and lists whose blocks lie on many pages.
+ * Usage: libaio_lists DIRECTORY [ROUNDS]: with ROUNDS only the last kind, that often. Prints what each call returned.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -48,16 +48,16 @@ int main(int argc, char **argv) {
     if (argc == 2) {
         io_prep_pwrite(&one, fd, bytes, sizeof bytes, 0);
         io_prep_pwrite(&wrong, 999, bytes, sizeof bytes, 0);
-        /* The second is why the kernel does not look at the first once more. */
+        /* The second block is invalid, so the kernel does not look at the third entry. */
         submit(3, (struct iocb *[]){&one, &wrong, &one});
-        /* It takes both. */
+        /* The kernel accepts both. */
         submit(2, (struct iocb *[]){&one, &one});
-        /* One operation that is none, and behind it what is not even looked at. */
+        /* The second block is invalid; the kernel does not look at the entries behind it. */
         struct iocb *many[40] = {&one, &wrong};
         for (int i = 2; i < 40; i++)
             many[i] = &one;
         submit(LONG_MAX, many);
-        /* Whatever lies behind the list. */
+        /* An unreadable block in the middle of the list. */
         submit(3, (struct iocb *[]){&one, (struct iocb *)0x10000, &one});
     }
     char *memory = aligned_alloc(4096, PAGES * 4096);

@@ -1,5 +1,5 @@
-/* io_submit(2) with lists that make no sense, in a program with a second thread: nothing to submit, a list or a block that cannot be read,
- * a negative number while an operation is under way.
+/* io_submit(2) with invalid lists, in a program with a second thread: nothing to submit, a list or a block that cannot be read,
+ * a negative number while an operation is in flight.
  * Usage: libaio_wrong DIRECTORY. Prints what each call returned.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     printf("%d\n", io_submit(context, 1, &list));
     printf("%d\n", io_submit(context, -1, &list));
     CHECK(io_getevents(context, 1, 1, &event, NULL) == 1 && event.res == sizeof bytes);
-    /* The second block cannot be read: the first is taken. */
+    /* The second block cannot be read: only the first is accepted. */
     *last = &one;
     printf("%d\n", io_submit(context, 2, last));
     CHECK(io_getevents(context, 1, 1, &event, NULL) == 1 && event.res == sizeof bytes);

@@ -1,4 +1,4 @@
-/* Writes N times 1 to 512 bytes with each of T threads, then waits until FILE is there, if it is named; with `die`, it is killed then. */
+/* Writes N times 1 to 512 bytes with each of T threads, then waits until FILE exists, if it is named; with `die`, it is then killed. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     for (long i = 0; i < count; i++) pthread_create(&threads[i], NULL, write_all, (void *)i);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     close(fd);
-    if (argc > 3) while (syscall(SYS_faccessat, AT_FDCWD, argv[3], F_OK) != 0) usleep(1000); /* Not on record. */
+    if (argc > 3) while (syscall(SYS_faccessat, AT_FDCWD, argv[3], F_OK) != 0) usleep(1000); /* Not recorded. */
     if (argc > 4 && strcmp(argv[4], "die") == 0) kill(getpid(), SIGKILL);
     return 0;
 }

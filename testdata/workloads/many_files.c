@@ -1,6 +1,6 @@
-/* Many files, and calls on them in no order. Usage: many_files DIRECTORY END FILES CALLS.
- * Opens a file and FILES new ones one after another, each of which gets one write of 4 bytes and is closed; makes CALLS writes of 4 bytes
- * at random offsets of the first; and ends: return (7), or kill (by SIGKILL).
+/* Many files, and calls in random order. Usage: many_files DIRECTORY END FILES CALLS.
+ * Opens a file; then FILES new ones, one after another, each with one write of 4 bytes; makes CALLS writes of 4 bytes at random offsets of
+ * the first; ends as END says: return (7), or kill (by SIGKILL).
  * Provenance: written for this project. */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Memory maps of files, whole and in parts, and locks of every kind. What is mapped without a file leaves no segment.
+/* Memory maps of files, whole and in parts, and locks of every kind. Anonymous maps leave no segment.
  * Usage: maps_locks DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -44,7 +44,7 @@ static void maps(int fd, size_t page) {
     OK(munmap(whole, page), "munmap", 0, (long long)page);
     FAILS(munmap(whole + 1, page), EINVAL, "munmap", (long long)page);
     OK(munmap(whole + page, 3 * page), "munmap", (long long)page, 3 * (long long)page);
-    /* Something else takes the place of a part: what is unmapped then is not the file. */
+    /* Another map replaces a part: unmapping that part does not concern the file. */
     char *rest = whole + 6 * page;
     CHECK(mmap(rest, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == rest);
     CHECK(munmap(rest, page) == 0);
@@ -55,13 +55,13 @@ static void maps(int fd, size_t page) {
     CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, 999, 0) == MAP_FAILED && errno == EBADF);
 }
 
-/* Maps that move, grow and shrink: what is unmapped and written back afterwards is where they are. */
+/* Maps that move, grow and shrink: later munmap and msync use their new places. */
 static void moved(int fd, size_t page) {
     char *map = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)page);
     CHECK(map != MAP_FAILED);
     long long at = (long long)page;
     done("mmap", at, 4 * at);
-    /* Smaller where it is; larger, maybe elsewhere. */
+    /* Shrinks in place; grows, maybe elsewhere. */
     CHECK(mremap(map, 4 * page, 2 * page, 0) == map);
     done("mremap", at, 2 * at);
     CHECK(munmap(map + 2 * page, 2 * page) == 0);
@@ -69,7 +69,7 @@ static void moved(int fd, size_t page) {
     CHECK(map != MAP_FAILED);
     done("mremap", at, 6 * at);
     OK(msync(map + 5 * page, page, MS_SYNC), "msync", 6 * at, at);
-    /* A part of it to a place where another map is, which is gone then. */
+    /* Moves a part over another map, which is then gone. */
     char *other = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
     CHECK(other != MAP_FAILED);
     done("mmap", 0, 2 * at);
@@ -77,7 +77,7 @@ static void moved(int fd, size_t page) {
     done("mremap", 5 * at, 2 * at);
     OK(munmap(other, page), "munmap", 5 * at, at);
     OK(munmap(other + page, page), "munmap", 6 * at, at);
-    /* Once more, and both are there. */
+    /* Duplicates the map: both exist. */
     char *again = mremap(map, 0, page, MREMAP_MAYMOVE);
     CHECK(again != MAP_FAILED && again != map);
     done("mremap", at, at);

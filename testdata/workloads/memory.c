@@ -1,7 +1,7 @@
-/* Reads and writes whose memory begins at known places, as many of each as said.
- * Usage: memory FILE COUNT [wait]: COUNT writes of 100 bytes, a quarter of them from a byte behind a page's beginning; COUNT reads of 2000
- * bytes, half of them to 512 bytes behind it; one writev whose second buffer is off by three bytes; one getc; then a child writes once, off by
- * one. `wait`: says so and waits to be killed instead of ending. Provenance: written for this project. */
+/* Reads and writes with known memory alignment, in known numbers.
+ * Usage: memory FILE COUNT [wait]: COUNT writes of 100 bytes, a quarter of them from one byte past a page boundary; COUNT reads of
+ * 2000 bytes, half of them to 512 bytes past one; one writev whose second buffer is off by three bytes; one getc; then a child writes once, off
+ * by one. `wait`: prints a line and waits to be killed instead of ending. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

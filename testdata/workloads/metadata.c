@@ -1,5 +1,5 @@
-/* Calls that ask about files and change what they are: by name, by descriptor, by directory and name, with their 64-bit
- * and older names; each successful one and failing ones.
+/* Metadata calls, which query and change files: by name, by descriptor, by directory and name, with their 64-bit and older
+ * symbols; successful and failing ones.
  * Usage: metadata DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -98,7 +98,7 @@ static void asking(int fd, int at) {
     FAILS(fstatat(at, "missing", &status, 0), ENOENT, "stat", -1, "missing");
     FAILS(statx(at, "missing", 0, STATX_SIZE, &more), ENOENT, "stat", -1, "missing");
     FAILS(fstat(fd, nowhere), EFAULT, "stat", -1, "file");
-    /* None of these has a name that can be read, a file, or a place in the trace. */
+    /* None of these has a readable name or a file, so none is in the trace. */
     CHECK(stat(nowhere, &status) == -1 && errno == EFAULT);
     CHECK(fstatat(at, nowhere, &status, AT_EMPTY_PATH) == -1 && errno == EFAULT);
     CHECK(statx(at, nowhere, 0x40000000, 0, &more) == -1 && errno == EINVAL);
@@ -119,7 +119,7 @@ static void sizes(int fd) {
     CHECK(raw_size(in_dir("file")) == 2000);
     FAILS(truncate("missing", 1), ENOENT, "truncate", -1, "missing");
     FAILS(ftruncate(fd, -1), EINVAL, "truncate", -1, "file");
-    /* Not every file system allocates. */
+    /* Not every file system supports fallocate(2). */
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 8192, 4096) == 0) {
         done("allocate", 8192, 4096, "file");
         CHECK(fallocate64(fd, 0, 1000, 3096) == 0);
@@ -176,7 +176,7 @@ static void attributes(int fd, int at) {
     DOES(link("file", "twin"), "link", "file");
     DOES(linkat(at, "file", AT_FDCWD, "triplet", 0), "link", "file");
     FAILS(link("missing", "other"), ENOENT, "link", -1, "missing");
-    /* No name that can be read, and a descriptor that is none. */
+    /* An unreadable name, and an invalid descriptor. */
     CHECK(chmod(nowhere, 0) == -1 && errno == EFAULT);
     CHECK(fchmod(999, 0) == -1 && errno == EBADF);
     CHECK(unlink("twin") == 0);
@@ -222,7 +222,7 @@ int main(int argc, char **argv) {
     CHECK(argc == 2 && strlen(argv[1]) < sizeof dir && chdir(argv[1]) == 0);
     strcpy(dir, argv[1]);
     struct stat status;
-    /* Asked for before it is there, and before it is opened: still one file. */
+    /* Queried before it exists and before it is opened: still one file. */
     FAILS(stat("file", &status), ENOENT, "stat", -1, "file");
     int fd = open("file", O_CREAT | O_RDWR, 0600);
     CHECK(fd >= 0);
@@ -243,7 +243,7 @@ int main(int argc, char **argv) {
     CHECK(close(at) == 0);
     CHECK(close(fd) == 0);
     done("close", -1, 0, "file");
-    /* A device that was asked about first is still one without a position. */
+    /* A device that was first queried still has no position. */
     CHECK(stat("/dev/zero", &status) == 0);
     op("POSIX", "stat", "-", -1, 0, "/dev/zero");
     fd = open("/dev/zero", O_RDONLY);

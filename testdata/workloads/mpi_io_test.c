@@ -1,5 +1,5 @@
-/* As mpi-io-test, the program that the LDMS-Darshan connector was shown with: ten phases in which each rank writes a block of 16 MiB to one
- * file, then ten in which it reads what another rank wrote, with a barrier behind each.
+/* Like mpi-io-test, the program of the LDMS-Darshan connector's paper: ten phases in which each rank writes a block of 16 MiB to one
+ * file, then ten in which it reads another rank's block, with a barrier after each.
  * Usage: mpirun mpi_io_test FILE. Provenance: written for this project. */
 #include <mpi.h>
 #include <stdio.h>

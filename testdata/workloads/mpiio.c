@@ -1,14 +1,14 @@
 /* Blocking MPI-IO: independent and collective, with offsets and with each kind of file pointer, contiguous and strided,
- * with views and etypes; every rank checks the data it reads and logs what it did, with absolute byte offsets. For the
- * shared file pointer the records' content tells where they went. The same source is built with every MPI.
+ * with views and etypes; every rank checks the data it reads and logs its calls, with absolute byte offsets. For the shared
+ * file pointer, the content of the records gives their places. The same source is built with every MPI.
  * Usage: mpiio DIRECTORY [VARIANT], VARIANT one of
  *   all         everything (default)
- *   many        everything, with the independent part 40 times more on a file of each rank
- *   threads     MPI_THREAD_MULTIPLE, two threads of each rank write files of their own
+ *   many        everything, and the independent part 40 more times on a file per rank
+ *   threads     MPI_THREAD_MULTIPLE; two threads of each rank write their own files
  *   abort       rank 1 (or the only one) calls MPI_Abort with code 3 after the independent part
  *   nofinalize  every rank ends by exit(0) without MPI_Finalize, after the independent part
  *   straggler   rank 1 is killed while the others wait for it in MPI_Finalize
- *   twice       MPI_Finalize, and once more
+ *   twice       MPI_Finalize twice
  *   forked      every rank forks a child that ends, before MPI_Finalize
  *   nothing     MPI_Init and MPI_Finalize only
  * Log: oplog.h, set OPLOG. Provenance: written for this project. */
@@ -20,7 +20,7 @@
 
 enum { BLOCK = 1000, BLOCKS = 8, INTS = 250, RECORDS = 10 };
 
-/* Explicit offsets and the individual pointer, every rank for itself. */
+/* Explicit offsets and the individual pointer, independently. */
 static void independent(MPI_Comm comm, const char *file) {
     MPI_File handle = opened(comm, file, MPI_MODE_CREATE | MPI_MODE_RDWR);
     int me = comm == MPI_COMM_SELF ? 0 : rank, all = comm == MPI_COMM_SELF ? 1 : ranks;
@@ -33,7 +33,7 @@ static void independent(MPI_Comm comm, const char *file) {
         transferred(&status, MPI_BYTE, BLOCK);
         mpi_op("write", "-", at, BLOCK, file);
     }
-    /* The individual pointer: behind everything else. */
+    /* The individual pointer, behind all other data. */
     long long own = ((long long)BLOCKS * all + me) * BLOCK;
     sought(handle, own, MPI_SEEK_SET, own, file);
     for (int i = 0; i < 4; i++) {
@@ -57,7 +57,7 @@ static void independent(MPI_Comm comm, const char *file) {
         verify(block, own + i * 200, 200);
         mpi_op("read", "-", own + i * 200, 200, file);
     }
-    /* Past the end, what was transferred counts. */
+    /* Past the end, the bytes transferred count. */
     long long end = ((long long)BLOCKS * all + all - 1) * BLOCK + 400;
     MPI(MPI_File_read_at(handle, end - 50, block, BLOCK, MPI_BYTE, &status));
     transferred(&status, MPI_BYTE, 50);
@@ -66,7 +66,7 @@ static void independent(MPI_Comm comm, const char *file) {
     closed(&handle, file);
 }
 
-/* Every rank takes part in each call; one brings nothing. */
+/* Every rank takes part in each call; one has no data. */
 static void collective(void) {
     const char *file = "collective";
     MPI_File handle = opened(MPI_COMM_WORLD, file, MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -143,7 +143,7 @@ static void etypes(void) {
     closed(&handle, file);
 }
 
-/* Ranks interleave blocks of ten numbers: one call touches many places. Its offset is that of its first byte. */
+/* Ranks interleave blocks of ten numbers: one call touches many places. The logged offset is that of its first byte. */
 static void strided(void) {
     const char *file = "strided";
     enum { RUN = 10, RUNS = 25 };
@@ -193,7 +193,7 @@ struct record {
     int64_t mark[3];
 };
 
-/* Reads all records of a file whose records begin at `base`, by raw system calls, and logs our own writes. */
+/* Reads all records of a file whose records begin at `base`, by raw system calls, and logs this rank's writes. */
 static void log_records(const char *file, const char *mode, long long base, int per_rank) {
     long fd = raw_call(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
     CHECK(fd >= 0);
@@ -232,7 +232,7 @@ static void shared_pointer(void) {
     for (int i = 0; i < RECORDS; i++) {
         MPI(MPI_File_read_shared(handle, &record, sizeof record, MPI_BYTE, MPI_STATUS_IGNORE));
         CHECK(record.mark[1] == 42);
-        /* Which record it was says where it came from; its writer knows the place, the file tells us. */
+        /* Finds the offset of the record in the file by its content. */
         long fd = raw_call(SYS_openat, AT_FDCWD, in_dir(file), O_RDONLY, 0);
         long long at = displacement;
         struct record other;

@@ -39,7 +39,7 @@ static MPI_File open_file(MPI_Comm comm, MPI_Info asked) {
     int own;
     MPI(MPI_File_open(comm, path, MPI_MODE_CREATE | MPI_MODE_RDWR, asked, &file));
     MPI(MPI_Comm_rank(comm, &own));
-    /* Hints are those of all processes that open the file together: one of them tells. */
+    /* Hints are the same for all processes that open the file together: one of them logs. */
     if (own == 0) {
         if (asked != MPI_INFO_NULL) {
             log_hints(0, asked);
@@ -51,7 +51,7 @@ static MPI_File open_file(MPI_Comm comm, MPI_Info asked) {
     return file;
 }
 
-/* A datatype with its extent, which follows from how it was made. */
+/* A datatype with its expected extent. */
 struct made {
     MPI_Datatype type;
     const char *combiner;
@@ -72,7 +72,7 @@ static void view(MPI_File file, struct made made) {
     MPI(MPI_Type_free(&made.type));
 }
 
-/* Writes from and reads into memory that `type` describes, of at most BYTES. */
+/* Writes from and reads into memory described by `type`, at most BYTES. */
 static void buffer(MPI_File file, struct made made) {
     MPI_Datatype type = made.type;
     MPI(MPI_Type_commit(&type));
@@ -87,7 +87,7 @@ static void buffer(MPI_File file, struct made made) {
         used("write_buffer", made.combiner, made.extent);
     }
     used("read_buffer", made.combiner, made.extent);
-    /* Freed while it is in use, as the standard allows. */
+    /* Freed while in use, as the standard allows. */
     MPI(MPI_Type_free(&type));
     MPI(MPI_File_read_at_all_end(file, data, MPI_STATUS_IGNORE));
     used("read_buffer", made.combiner, made.extent);
@@ -100,7 +100,7 @@ static void named(MPI_File file, MPI_Datatype type, int count, long long extent)
     used("read_buffer", "named", extent);
 }
 
-/* One of each kind that describes memory within BYTES. */
+/* Makes a datatype of the given kind that describes memory within BYTES. */
 static struct made made(const char *combiner) {
     MPI_Datatype type, part;
     long long extent;
@@ -151,7 +151,7 @@ static struct made made(const char *combiner) {
     return (struct made){type, combiner, extent};
 }
 
-/* Four bytes with another extent. */
+/* A type of four bytes with a different extent. */
 static struct made resized(long long extent) {
     MPI_Datatype part, type;
     MPI(MPI_Type_contiguous(4, MPI_BYTE, &part));
@@ -160,7 +160,7 @@ static struct made resized(long long extent) {
     return (struct made){type, "resized", extent};
 }
 
-/* Datatypes of all bins, at their bounds, and handles of freed types that come back as others: the extent is that of the moment. */
+/* Datatypes of all bins, at their bounds, and reused handles of freed types: the extent is the current one. */
 static void extents(MPI_File file) {
     struct made one = {.combiner = "contiguous"};
     for (one.extent = 100; one.extent <= 101; one.extent++) {
@@ -183,7 +183,7 @@ static void extents(MPI_File file) {
     }
     buffer(file, resized(-64));
     buffer(file, resized(1LL << 40));
-    /* An etype and a filetype that are neither bytes. */
+    /* An etype and a filetype other than MPI_BYTE. */
     struct made etype = resized(4), filetype;
     MPI(MPI_Type_commit(&etype.type));
     MPI(MPI_Type_create_resized(etype.type, 0, 5 << 20, &filetype.type));
@@ -218,7 +218,7 @@ int main(int count, char **arguments) {
     named(file, MPI_BYTE, 100, 1);
     named(file, MPI_DOUBLE, 10, 8);
 #ifndef MPICH_VERSION
-    /* Of which ROMIO in MPICH 4.0 dies. */
+    /* Crashes ROMIO in MPICH 4.0. */
     named(file, MPI_DOUBLE_INT, 3, 16);
 #endif
     named(file, MPI_2INT, 3, 8);
@@ -227,7 +227,7 @@ int main(int count, char **arguments) {
     view(file, made("vector"));
     extents(file);
     MPI(MPI_File_close(&file));
-    /* Once more without hints, and one for each process. */
+    /* Again without hints, and a file per process. */
     file = open_file(MPI_COMM_WORLD, MPI_INFO_NULL);
     MPI(MPI_File_close(&file));
     snprintf(path, sizeof path, "%s/own.%d", arguments[1], rank);

@@ -1,4 +1,4 @@
-/* MPI-IO whose length is not what was asked for or does not fit 32 bits. Every rank logs what it did. The same source is built
+/* MPI-IO whose length differs from the request or does not fit 32 bits. Every rank logs its calls. The same source is built
  * with every MPI. Usage: mpiio_ends DIRECTORY PART, PART one of
  *   ends          reads that meet the end of the file, through contiguous and strided views
  *   huge          one call of more than 2 GiB
@@ -7,7 +7,7 @@
 #include "mpiio_parts.h"
 #include <sys/mman.h>
 
-/* What a read gives of a file that ends before; statuses of strided and collective reads need not tell. */
+/* Reads beyond the end of a file; statuses of strided and collective reads need not give the bytes read. */
 static void ends(void) {
     const char *file = "ends";
     MPI_File handle = created(file);
@@ -52,7 +52,7 @@ static void ends(void) {
     mpi_op("read", "-", 2000, 0, file);
     MPI(MPI_File_read_at_all(handle, 400, block, 300, MPI_BYTE, MPI_STATUS_IGNORE));
     mpi_op("read", "collective", 800, 100, file);
-    /* The file grows, when all have read: what was the end is none any more. */
+    /* The file grows after all have read: the old end is no end any more. */
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     MPI(MPI_File_set_size(handle, 4000));
     mpi_op("set_size", "-", -1, 4000, file);
@@ -64,8 +64,8 @@ static void ends(void) {
     closed(&handle, file);
 }
 
-/* Reads more than 2 GiB of a sparse file in one call, and one byte more than 4 GiB behind. The buffer is the same 64 MiB
- * of memory, mapped again and again. */
+/* Reads more than 2 GiB of a sparse file in one call, and 4 GiB + 1 byte further on. The buffer maps the same 64 MiB
+ * of memory repeatedly. */
 static void huge(void) {
     char file[32];
     snprintf(file, sizeof file, "huge.%d", rank);

@@ -1,6 +1,6 @@
-/* MPI-IO that fails: files that cannot be opened, calls that the access mode forbids, and a file that may not grow. What the
- * libraries make an error of differs, so every result is logged as it is: a success as the operation, an error as the errno
- * that docs/coverage.md has for its class. Usage: mpiio_failed DIRECTORY. Log: oplog.h, set OPLOG.
+/* MPI-IO that fails: files that cannot be opened, calls that the access mode forbids, and a file that may not grow. MPI
+ * libraries differ in what they report as errors, so the actual results are logged: a success as the operation, an error as
+ * the errno that docs/coverage.md lists for its class. Usage: mpiio_failed DIRECTORY. Log: oplog.h, set OPLOG.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "mpiio.h"
@@ -46,7 +46,7 @@ static int errno_of(int code) {
     }
 }
 
-/* Logs what became of a call; its length, if it moved something, is that of the status. */
+/* Logs the result of a call; the length is that of the status if bytes were moved. */
 static void result(int code, const char *name, const char *mode, long long offset, long long length,
                    const MPI_Status *status, const char *file) {
     if (code != MPI_SUCCESS) {
@@ -79,7 +79,7 @@ static void opens(void) {
     result(code, "delete", "-", -1, 0, NULL, "missing");
 }
 
-/* Each rank has a file of its own, which another mode forbids to write. */
+/* Each rank has its own file, whose access mode forbids writing. */
 static void forbidden(const char *file) {
     MPI_File handle = opened(MPI_COMM_SELF, file, MPI_MODE_RDONLY);
     MPI_Status status;
@@ -106,7 +106,7 @@ static void forbidden(const char *file) {
     closed(&handle, file);
 }
 
-/* A file may have 10,000 bytes. */
+/* Files are limited to 10,000 bytes. */
 static void limited(const char *file) {
     struct rlimit limit, low;
     CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && getrlimit(RLIMIT_FSIZE, &limit) == 0);

@@ -1,8 +1,8 @@
-/* Forms of MPI-IO beside the blocking and the nonblocking calls. Every rank checks the data it reads and logs what it did.
+/* Forms of MPI-IO other than blocking and nonblocking calls. Every rank checks the data it reads and logs its calls.
  * The same source is built with every MPI. Usage: mpiio_forms DIRECTORY PART, PART one of
  *   split         split collective calls
  *   positions     seek, seek_shared, set_size, preallocate, delete
- *   counts        the calls of MPI 4.0 with 64-bit counts; ends with 77 where the MPI is older
+ *   counts        the calls of MPI 4.0 with 64-bit counts; exit code 77 if the MPI is older
  * Log: oplog.h, set OPLOG. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "mpiio_parts.h"
@@ -69,7 +69,7 @@ static void positions(void) {
     mpi_op("set_size", "-", -1, 5000, file);
     MPI(MPI_File_preallocate(handle, 8000));
     mpi_op("preallocate", "-", -1, 8000, file);
-    /* Open MPI's own MPI-IO lets one rank do it, and the others do not wait. */
+    /* In Open MPI's own MPI-IO one rank preallocates, and the others do not wait. */
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     MPI(MPI_File_get_size(handle, &size));
     CHECK(size == 8000);

@@ -3,7 +3,7 @@
  *
  *     mpiio_jumps DIR CALLS
  *
- * Each rank makes a call that fails, and then CALLS that do not, on a file of its own. */
+ * Each rank makes a failing call, then CALLS successful ones, on its own file. */
 #include <mpi.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -19,11 +19,11 @@ static void failed(MPI_File *file, int *code, ...) {
     longjmp(back, 1);
 }
 
-/* How deep the stack is when the call is made. */
+/* Makes a failing call at a stack depth of `depth` frames. */
 static __attribute__((noinline)) void fail(MPI_File file, int depth) {
     volatile char room[300];
     room[depth % 300] = 1;
-    /* A negative count is wrong everywhere. */
+    /* A negative count is an error in every MPI. */
     if (depth == 0)
         MPI_File_write_at(file, 0, "x", -1, MPI_BYTE, MPI_STATUS_IGNORE);
     else

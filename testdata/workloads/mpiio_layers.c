@@ -1,9 +1,9 @@
-/* MPI-IO calls whose inside is known: what the library does with them follows from the hints.
+/* MPI-IO calls whose system calls are known: the hints determine them.
  * Usage: mpiio_layers DIRECTORY VARIANT [KEY=VALUE ...], the hints for MPI_File_open; VARIANT one of
- *   strided     every rank writes PIECES pieces with gaps between them by one independent call per turn, in turn
+ *   strided     every rank writes PIECES pieces with gaps between them by one independent call per turn
  *   whole       all ranks write ROUNDS blocks each by collective calls, interleaved
- *   late        the same, and the last rank comes 20 ms late to each
- * Log: oplog.h, set OPLOG; also LATE <pid> <ns>, the time that a rank was late altogether. Provenance: written for this
+ *   late        as whole, but the last rank arrives 20 ms late at each call
+ * Log: oplog.h, set OPLOG; also LATE <pid> <ns>, total lateness of a rank. Provenance: written for this
  * project. */
 #define _GNU_SOURCE
 #include "mpiio.h"

@@ -1,12 +1,12 @@
-/* MPI-IO with requests: a nonblocking call is logged when its completion was seen. Every rank checks the data it reads. The
+/* MPI-IO with requests: a nonblocking call is logged when its completion is seen. Every rank checks the data it reads. The
  * same source is built with every MPI. Usage: mpiio_requests DIRECTORY PART, PART one of
  *   nonblocking   every nonblocking call, every call that completes requests, mixed with messages
- *   crowd         more requests at once than the tracer has statuses for, and one that is freed
+ *   crowd         more simultaneous requests than the tracer has statuses for, and one that is freed
  * Log: oplog.h, set OPLOG. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "mpiio_parts.h"
 
-/* MPICH's MPI_STATUSES_IGNORE is the address 1, which the compiler takes for an array that is too small. */
+/* MPICH's MPI_STATUSES_IGNORE is the address 1, which the compiler considers too small an array. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
 enum { CROWD = 600 };
@@ -57,7 +57,7 @@ static void nonblocking(void) {
     submit(handle, 5, &requests[0]);
     submit(handle, 6, &requests[1]);
 #ifdef MPICH
-    /* MPICH 4.0 dies now and then, untraced too, of MPI_Testall on I/O that is under way (mpir_request.h, ref_count). */
+    /* MPICH 4.0 sometimes crashes, also untraced, in MPI_Testall on I/O in flight (mpir_request.h, ref_count). */
     MPI(MPI_Waitall(2, requests, statuses));
 #else
     for (flag = 0; !flag;) {
@@ -96,7 +96,7 @@ static void nonblocking(void) {
             } else {
                 MPI(MPI_Testsome(3, requests, &count, indices, MPI_STATUSES_IGNORE));
             }
-            /* They are recorded in the order of the list. */
+            /* Completions are recorded in the order of the list. */
             for (int at = 0; at < 3; at++) {
                 for (int i = 0; i < count; i++) {
                     if (indices[i] == at) {
@@ -169,7 +169,7 @@ static void nonblocking_collective(void) {
     verify(blocks[0], own + BLOCK / 2, BLOCK / 2);
     mpi_op("read_all", "nonblocking", own + BLOCK / 2, BLOCK / 2, file);
     closed(&handle, file);
-    /* The shared pointer; one rank after the other, so that everyone knows where. */
+    /* The shared pointer; one rank after the other, so that offsets are known. */
     file = "nonblocking.shared";
     handle = created(file);
     for (int turn = 0; turn < 2 * ranks; turn++) {
@@ -212,7 +212,7 @@ static void crowd(void) {
     for (int i = 0; i < CROWD; i++) {
         mpi_op("write", "nonblocking", (long long)rank * CROWD + i, 1, file);
     }
-    /* One that is freed has no end; its handle may come again. */
+    /* A freed request never completes visibly; its handle may be reused. */
     MPI(MPI_File_iwrite_at(handle, (long long)rank * CROWD, bytes, 1, MPI_BYTE, &requests[0]));
     MPI(MPI_Request_free(&requests[0]));
     for (int i = 0; i < 3; i++) {

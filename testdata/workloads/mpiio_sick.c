@@ -1,10 +1,10 @@
-/* MPI-IO that is slow for a reason that a hint or a few lines mend, on storage where each request takes a while.
+/* MPI-IO that is slow for reasons that a hint or a few lines fix, on storage with a latency per request.
  * Usage: mpiio_sick DIRECTORY VARIANT; VARIANT one of
- *   alone      all ranks write their pieces, which lie between those of the others, one by one
- *   together   the same by one collective call with a view for each turn
- *   sieved     all ranks write a few large pieces with larger gaps between them by one independent call for each turn
- *   gathered   all ranks write blocks by collective calls; each rank is on a node of its own
- * Two variants of a kind leave the same file. Exit code 77: this machine cannot.
+ *   alone      all ranks write their interleaved pieces by independent calls, one per piece
+ *   together   the same pieces by one collective call per turn, with a file view
+ *   sieved     all ranks write a few large pieces with larger gaps by one independent call per turn
+ *   gathered   all ranks write blocks by collective calls; each rank is on its own (simulated) node
+ * Two variants of a kind leave the same file. Exit code 77: not possible on this machine.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
             return 77;
         }
         setenv("SICK_NODE", host, 1);
-        /* What asks for the host's name when it is loaded is loaded again. */
+        /* Restarts, as libraries may read the host's name when they are loaded. */
         execv(argv[0], argv);
         return 77;
     }

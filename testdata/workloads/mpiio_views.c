@@ -1,9 +1,9 @@
-/* Views of every kind of datatype, and where the library says that their bytes are.
+/* Views of every kind of datatype, with the places of their bytes by the MPI library.
  * Usage: mpirun mpiio_views DIRECTORY. Provenance: written for this project.
  *
- *     VIEW <pid> <1 its bytes are regular, 0 not> <etype in bytes> <displacement> <size> <extent> <byte> <byte> ...
+ *     VIEW <pid> <1 if its bytes are regular, else 0> <etype in bytes> <displacement> <size> <extent> <byte> <byte> ...
  *
- * for each view in the order in which they are set, with the byte of the file at which each of its first etypes begins. */
+ * for each view in the order of MPI_File_set_view, with the file offset of each of its first etypes. */
 #include "oplog.h"
 
 #include <mpi.h>
@@ -15,7 +15,7 @@ enum { ETYPES = 200 };
 static int rank;
 static MPI_File file;
 
-/* Frees `filetype`, if it is not predefined. */
+/* Sets and logs a view; frees `filetype` unless it is predefined. */
 static void set(int regular, MPI_Datatype etype, MPI_Offset displacement, MPI_Datatype filetype, int predefined) {
     static char line[ETYPES * 24 + 200];
     MPI_Count etype_bytes, size, lower_bound, extent;
@@ -51,7 +51,7 @@ static MPI_Datatype resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint exte
     return type;
 }
 
-/* As a program makes a datatype of another, which it frees. */
+/* A datatype made of another one, which is freed. */
 static MPI_Datatype vector(int count, int length, int stride, MPI_Datatype of, int frees) {
     MPI_Datatype type;
     MPI(MPI_Type_vector(count, length, stride, of, &type));
@@ -67,7 +67,7 @@ static void regular(void) {
     const int whole[3] = {3, 8, 10}, none[3] = {0, 0, 0};
     set(1, MPI_INT, 100, MPI_INT, 1);
     set(1, MPI_BYTE, 0, vector(4, 3, 7, MPI_BYTE, 0), 0);
-    /* The same again, as a record: one entry of two calls. */
+    /* The same view again: two calls share one entry of the trace. */
     set(1, MPI_BYTE, 4096, vector(4, 3, 7, MPI_BYTE, 0), 0);
     set(1, MPI_INT, 16, vector(5, 2, 4, MPI_INT, 0), 0);
     MPI(MPI_Type_create_hvector(3, 2, 40, MPI_DOUBLE, &type));
@@ -78,14 +78,14 @@ static void regular(void) {
     type = resized(inner, 0, 64);
     MPI(MPI_Type_free(&inner));
     set(1, MPI_BYTE, 16 * rank, type, 0);
-    /* Of two and three dimensions, in both orders; rows that are whole are one. */
+    /* Two and three dimensions, in both orders; whole rows merge. */
     set(1, MPI_BYTE, 0, subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_BYTE), 0);
     set(1, MPI_INT, 12, subarray(2, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_INT), 0);
     set(1, MPI_DOUBLE, 0, subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE), 0);
     set(1, MPI_FLOAT, 0, subarray(3, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_FLOAT), 0);
     set(1, MPI_INT, 0, subarray(3, sizes, whole, none, MPI_ORDER_C, MPI_INT), 0);
     set(1, MPI_INT, 0, subarray(1, sizes, parts, starts, MPI_ORDER_C, MPI_INT), 0);
-    /* Datatypes in datatypes, the inner ones freed. */
+    /* Nested datatypes, the inner ones freed. */
     set(1, MPI_BYTE, 0, vector(3, 1, 2, vector(2, 4, 8, MPI_BYTE, 0), 1), 0);
     set(1, MPI_BYTE, 3, resized(MPI_INT, 0, 12), 0);
     inner = vector(3, 2, 5, MPI_INT, 0);
@@ -96,7 +96,7 @@ static void regular(void) {
     type = resized(inner, 0, 4096);
     MPI(MPI_Type_free(&inner));
     set(1, MPI_INT, 0, type, 0);
-    /* Lists whose places have one stride. */
+    /* Indexed types with a constant stride. */
     const int lengths[3] = {2, 2, 2}, places[3] = {1, 6, 11};
     const MPI_Aint bytes[3] = {8, 72, 136};
     MPI(MPI_Type_indexed(3, lengths, places, MPI_INT, &type));
@@ -126,14 +126,14 @@ static void others(void) {
     const int sizes[1] = {32}, distributions[1] = {MPI_DISTRIBUTE_CYCLIC}, arguments[1] = {2}, processes[1] = {2};
     MPI(MPI_Type_create_darray(2, rank % 2, 1, sizes, distributions, arguments, processes, MPI_ORDER_C, MPI_INT, &type));
     set(0, MPI_INT, 0, type, 0);
-    /* More pieces than are looked at. */
+    /* More pieces than the tracer examines. */
     int many[100];
     for (int i = 0; i < 100; i++) {
         many[i] = 3 * i;
     }
     MPI(MPI_Type_create_indexed_block(100, 1, many, MPI_INT, &type));
     set(0, MPI_INT, 0, type, 0);
-    /* Deeper than is looked at. */
+    /* Nested deeper than the tracer examines. */
     type = MPI_INT;
     for (int i = 0; i < 12; i++) {
         MPI_Datatype inner = type;

@@ -1,4 +1,4 @@
-/* Asks about many different files, all of which exist, two times over.
+/* Queries many different existing files, twice.
  * Usage: names DIRECTORY COUNT (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE

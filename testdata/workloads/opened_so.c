@@ -1,6 +1,6 @@
-/* Reads and writes files that were opened with O_SYNC, O_DSYNC, O_DIRECT and O_APPEND, in all the ways in which a program can ask for that.
- * Usage: opened_so DIRECTORY. Prints a line for each file and operation: name, operation, and S, D, A for what its calls wait for or where
- * they go, "-" for nothing.
+/* Reads and writes files that were opened with O_SYNC, O_DSYNC, O_DIRECT and O_APPEND, in all ways in which a program can set these flags.
+ * Usage: opened_so DIRECTORY. Prints a line for each file and operation: name, operation, and its flags S (sync), D (direct), A
+ * (append), or "-" for none.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <aio.h>
@@ -22,7 +22,7 @@
 #endif
 enum { BLOCK = 4096 };
 
-/* As <linux/aio_abi.h>, which libaio.h does not go with. */
+/* From <linux/aio_abi.h>, which conflicts with libaio.h. */
 typedef unsigned long aio_context_t;
 struct raw_iocb {
     uint64_t data;
@@ -63,7 +63,7 @@ static void put(int fd, int flags) {
     CHECK(pwritev2(fd, &piece, 1, 0, flags) == BLOCK);
 }
 
-/* What single calls ask for, and what fcntl(2) changes. */
+/* Flags of single calls, and flags changed by fcntl(2). */
 static void calls(void) {
     int fd = opened("calls", 0);
     put(fd, RWF_DSYNC);
@@ -85,7 +85,7 @@ static void calls(void) {
     close(fd);
 }
 
-/* C streams, and descriptors made by them. */
+/* C streams and their descriptors. */
 static void streams(void) {
     char path[4200];
     snprintf(path, sizeof path, "%s/stream", directory);
@@ -150,7 +150,7 @@ static void kernel_calls(void) {
     CHECK(syscall(SYS_io_destroy, context) == 0);
 }
 
-/* Operations that go on meanwhile. */
+/* Asynchronous operations. */
 static void asynchronous(void) {
     int fd = opened("aio", O_SYNC);
     struct aiocb one = {.aio_fildes = fd, .aio_buf = block, .aio_nbytes = BLOCK};

@@ -12,7 +12,7 @@ void log_write(void) { oplog_write(); }
 
 void log_meeting(const char *name, int number) { op("MPI", name, "-", number, 0, "<MPI>"); }
 
-/* As mpiio_views.c: a view whose bytes are regular, and the bytes at which its first etypes begin. */
+/* As in mpiio_views.c: a view whose bytes are regular, and the file offsets of its first etypes. */
 void log_view(long long etype_bytes, long long displacement, long long size, long long extent, const long long *bytes, int count) {
     static char line[8192];
     int at = snprintf(line, sizeof line, "VIEW %d 1 %lld %lld %lld %lld", (int)getpid(), etype_bytes, displacement, size, extent);

@@ -1,11 +1,11 @@
-/* A thread with a descriptor table of its own puts other files under numbers that the main thread uses. How it gets its table:
- *   unshare   unshare(2) with CLONE_FILES; syscall: the same by syscall(2)
+/* A thread with its own descriptor table replaces the files of numbers that the main thread uses. WAY, how it gets its table:
+ *   unshare   unshare(2) with CLONE_FILES; syscall: by syscall(2)
  *   range     close_range(2) with CLOSE_RANGE_UNSHARE; cloexec: also with CLOSE_RANGE_CLOEXEC
- *   inherits  unshare, then a thread that it makes, which shares its table
+ *   inherits  unshare, then a new thread, which shares that table
  *   alone     unshare(2) before there is a second thread: nothing changes
  *   later     close_range(2) with CLOSE_RANGE_CLOEXEC alone: nothing changes either
- * Usage: own_tables DIRECTORY (absolute, canonical, empty) WAY. Log: oplog.h, what is certain. Standard output: calls and bytes of the thread's that
- * are not.
+ * Usage: own_tables DIRECTORY (absolute, canonical, empty) WAY. Log: oplog.h, certain calls. Standard output: the thread's
+ * uncertain calls and their bytes.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -22,7 +22,7 @@ static pthread_barrier_t together;
 
 static void *writes(void *ignored) {
     (void)ignored;
-    /* The numbers change places, here alone. */
+    /* Swaps the two numbers, in this table only. */
     int spare = dup(fds[0]);
     CHECK(spare >= 0 && dup2(fds[1], fds[0]) == fds[0] && dup3(spare, fds[1], 0) == fds[1]);
     calls += 3;
@@ -32,7 +32,7 @@ static void *writes(void *ignored) {
         calls += 2;
         bytes += 8;
     }
-    /* Nobody else's. */
+    /* Closes them in this table only. */
     CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
     int opened = open(paths[1], O_RDWR | O_APPEND);
     CHECK(opened == fds[0] && write(opened, "opened", 6) == 6 && close(opened) == 0);

@@ -1,4 +1,4 @@
-/* CALLS writes of 512 bytes to FILE, RATE a second (0: as quickly as they go); prints how many seconds they took.
+/* CALLS writes of 512 bytes to FILE, RATE per second (0: at full speed); prints the seconds taken.
  * Usage: paced RATE CALLS FILE. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     int file = open(argv[3], O_CREAT | O_RDWR, 0600);
     if (file < 0) return 1;
     for (long i = 0; i < calls; i++) {
-        /* In step with the clock about every millisecond. */
+        /* Synchronizes with the clock about every millisecond. */
         if (rate > 0) {
             double ahead = begun + (double)i / rate - now();
             if (ahead > 0.001) usleep((useconds_t)(ahead * 1e6));

@@ -1,11 +1,12 @@
-/* A program of phases, as parallel codes are: compute, do I/O, meet. What it does is given by the arguments, so that one of them makes
- * the same job sick. Computing is sleeping. Every rank checks what it reads back. Prints `run_ns=N`: from the barrier after MPI_Init to
- * the one before MPI_Finalize.
+/* A program of phases, as parallel codes are: compute, do I/O, synchronize. Each argument can introduce a fault into the same job. Computing is
+ * sleeping. Every rank checks the data it reads back. Prints `run_ns=N`: time from the barrier after MPI_Init to the one before
+ * MPI_Finalize.
  * Usage: phases DIRECTORY [KEY=VALUE ...]
  *   phases=5 compute=100 (ms)  bytes=2097152  transfer=262144 (per rank or thread and phase; per access)
  *   api=posix|streams|independent|collective   place=parts|own|turns   op=write|read   threads=1
  *   sync=1 (after each write)  reopen=1 (for each access)  stats=N (before each access)  lock=1 (around each access)
- *   aggregators=N (hint for collective calls)  only0=1  serial=1  share=RANK:TIMES  late=RANK:MS  holes=N (independent, strided view: of N blocks of `transfer` bytes one each)
+ *   aggregators=N (hint for collective calls)  only0=1  serial=1  share=RANK:TIMES  late=RANK:MS
+ *   holes=N (independent, strided view: one of every N blocks of `transfer` bytes)
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int rank, ranks, part; /* part: whose bytes this rank moves */
+static int rank, ranks, part; /* part: rank whose bytes this rank moves */
 static char path[4096];
 static const char *directory;
 static struct {
@@ -126,7 +127,7 @@ static void streams(FILE *stream) {
     free(buffer);
 }
 
-/* Through MPI-IO: with holes, one call per phase through a strided view; else a call per access. */
+/* MPI-IO: with holes one call per phase with a strided view, else one call per access. */
 static void mpi_io(MPI_File file, int phase) {
     char *buffer = malloc(job.bytes);
     MPI_Status status;
@@ -185,7 +186,7 @@ static void set_part(int whose) {
         snprintf(path, sizeof path, "%s/field", directory);
 }
 
-/* What a reading job reads, written by another rank before the clock starts. */
+/* Input of a reading job, written by another rank before the clock starts. */
 static void prepare(void) {
     set_part((rank + 1) % ranks);
     job.read = 0;
@@ -251,8 +252,8 @@ int main(int argc, char **argv) {
             char number[32];
             snprintf(number, sizeof number, "%d", job.aggregators);
             MPI_Info_set(info, "cb_nodes", number);
-            MPI_Info_set(info, "cb_config_list", "*:*"); /* else ROMIO takes one of each node */
-            MPI_Info_set(info, "romio_cb_write", "enable"); /* and none where ranks' parts do not interleave */
+            MPI_Info_set(info, "cb_config_list", "*:*"); /* else ROMIO uses one per node */
+            MPI_Info_set(info, "romio_cb_write", "enable"); /* else ROMIO uses none if ranks' parts do not interleave */
             MPI_Info_set(info, "romio_cb_read", "enable");
         }
         if (MPI_File_open(who, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file) != MPI_SUCCESS)

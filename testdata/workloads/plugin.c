@@ -1,5 +1,5 @@
 /* A program that loads itself as a library, in four ways (dlopen(3): plainly, RTLD_LOCAL, RTLD_GLOBAL, RTLD_DEEPBIND), and has
- * it write files. What a library does that was loaded with RTLD_DEEPBIND is not visible to a preloaded one: it is not in the
+ * it write files. Calls of a library loaded with RTLD_DEEPBIND are invisible to preloaded libraries: they are not in the
  * log, and only checked to work. Usage: plugin DIRECTORY LIBRARY, with LIBRARY this source built with -shared -DPLUGIN.
  * Log: oplog.h. Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     const int ways[] = {RTLD_NOW, RTLD_LAZY | RTLD_LOCAL, RTLD_LAZY | RTLD_GLOBAL, RTLD_NOW | RTLD_DEEPBIND};
     char path[4200], library[4200];
     for (int way = 0; way < 4; way++) {
-        /* Each way its own copy: one that is loaded already stays as it is. */
+        /* Each way loads its own copy: a loaded library keeps its mode. */
         snprintf(library, sizeof library, "%s.%d", argv[2], way);
         CHECK(link(argv[2], library) == 0 || errno == EEXIST);
         void *handle = dlopen(library, ways[way]);

@@ -1,5 +1,5 @@
-/* Every POSIX data call that the tracer records, each with its 64-bit and fortified names, on files whose content it
- * checks; and directories, pipes, sockets, memory and failing calls, which must leave no segment.
+/* Every POSIX data call that the tracer records, each with its 64-bit and fortified names, on files whose content
+ * is checked; and directories, pipes, sockets, memory and failing calls, which must leave no segment.
  * Usage: posix_all DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-/* The names that _FORTIFY_SOURCE makes of open and read; called by name, so that every build has them. */
+/* Fortified variants of open and read (_FORTIFY_SOURCE); called by name, so that every build uses them. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int at, const char *path, int flags);
@@ -20,9 +20,9 @@ ssize_t __pread64_chk(int fd, void *buffer, size_t length, off64_t offset, size_
 
 static char dir[4096];
 static char buffer[8192];
-/* What the main file must hold in the end. */
+/* Expected final content of the main file. */
 static char expected[65536];
-/* Lengths and flags that the compiler cannot know, so that a fortified build checks at run time. */
+/* Hides lengths and flags from the compiler, so that a fortified build checks at run time. */
 static volatile size_t unknown_length = 512;
 static volatile int unknown_flags = O_RDONLY;
 
@@ -42,7 +42,7 @@ static void vectored(const char *name, long long offset, long long length, const
     op("POSIX", name, "vectored", offset, length, in_dir(file));
 }
 
-/* Fills `length` bytes of the buffer with a pattern of its own and notes where they must end up in the main file. */
+/* Fills `length` bytes of the buffer with a unique pattern and notes their expected place in the main file. */
 static const char *pattern(long long offset, size_t length) {
     static unsigned seed = 1;
     for (size_t i = 0; i < length; i++) {
@@ -64,7 +64,7 @@ static void closed(int fd, const char *file) {
     posix_op("close", -1, 0, file);
 }
 
-/* Every way to open; each descriptor writes or reads a little, so that its file must be known. */
+/* Every way to open; each descriptor then writes or reads a little, so that the tracer must know its file. */
 static void ways_to_open(void) {
     int at = open(dir, O_RDONLY | O_DIRECTORY);
     CHECK(at >= 0);
@@ -96,7 +96,7 @@ static void ways_to_open(void) {
         posix_op("read", 0, 3, "o3");
         closed(fds[i], "o3");
     }
-    /* One file by a symbolic link and through "..": one name. */
+    /* One file opened by a symbolic link and through "..": one name in the trace. */
     CHECK(symlink("o2", "link") == 0 && mkdir("sub", 0755) == 0);
     posix_op("mkdir", -1, 0, "sub");
     fds[0] = opened(open("link", O_RDONLY), "o2");
@@ -195,7 +195,7 @@ static void ways_to_read(int fd) {
     vectored("read", 20000, 300, "main");
     CHECK(preadv2(fd, two, 1, -1, 0) == 300);
     vectored("read", 2124, 300, "main");
-    /* At the end of the file, what was transferred counts, not what was asked for. */
+    /* At the end of the file, the bytes transferred count, not those requested. */
     CHECK(pread(fd, buffer, 4096, 30000) == 100 && memcmp(buffer, expected + 30000, 100) == 0);
     posix_op("read", 30000, 100, "main");
     CHECK(pread(fd, buffer, 4096, 1 << 20) == 0);
@@ -208,7 +208,7 @@ static void ways_to_read(int fd) {
     posix_op("read", 30100, 0, "main");
 }
 
-/* Descriptors made of others share their position; a second open of the same file does not. */
+/* Duplicated descriptors share their position; a second open of the same file does not. */
 static void duplicates(int fd) {
     int other = opened(open(in_dir("main"), O_RDONLY), "main");
     CHECK(lseek(fd, 100, SEEK_SET) == 100);
@@ -237,7 +237,7 @@ static void duplicates(int fd) {
     }
     CHECK(read(other, buffer, 20) == 20 && memcmp(buffer, expected, 20) == 0);
     posix_op("read", 0, 20, "main");
-    /* dup2 onto an open descriptor of another file: the number changes its file. */
+    /* dup2 onto an open descriptor of another file: the number now means the other file. */
     CHECK(dup2(copies[0], other) == other);
     posix_op("dup", -1, 0, "main");
     CHECK(read(other, buffer, 20) == 20 && memcmp(buffer, expected + at, 20) == 0);
@@ -251,7 +251,7 @@ static void duplicates(int fd) {
     closed(other, "main");
 }
 
-/* With O_APPEND the position before a write is the end of the file, wherever it was. */
+/* With O_APPEND a write begins at the end of the file, regardless of the position. */
 static void append(void) {
     int fd = opened(open(in_dir("log"), O_CREAT | O_RDWR | O_APPEND, 0644), "log");
     int writer = opened(open(in_dir("log"), O_WRONLY), "log");
@@ -280,7 +280,7 @@ static void append(void) {
     raw_check(in_dir("log"), 0, "aaaabbbbbbbbccdddeeddd", 22);
 }
 
-/* A number that is used again must be the new file. */
+/* A reused number must mean the new file. */
 static void reuse(void) {
     for (int i = 0; i < 20; i++) {
         char file[3] = {'r', (char)('a' + i), 0};
@@ -291,7 +291,7 @@ static void reuse(void) {
     }
 }
 
-/* A file is what it was opened as, also after it is renamed or removed. */
+/* A file keeps the name by which it was opened, also after it is renamed or removed. */
 static void removed(void) {
     int fd = opened(open(in_dir("gone"), O_CREAT | O_RDWR, 0644), "gone");
     CHECK(unlink(in_dir("gone")) == 0);
@@ -327,7 +327,7 @@ static void not_traced(void) {
     CHECK(fsync(-1) == -1 && errno == EBADF);
 }
 
-/* A character device has no offset where the call gives none. */
+/* A character device has no offset if the call has none. */
 static void device(void) {
     int fd = open("/dev/zero", O_RDWR);
     CHECK(fd >= 0);

@@ -1,8 +1,8 @@
-/* Threads that read and write, each its own file, and tell through a pipe how far they have come: a test kills them at any
- * moment and knows what must be on record.
+/* Threads that read and write, each its own file, and report progress through a pipe: a test kills them at any moment and
+ * knows which calls must be recorded.
  * Usage: progress DIRECTORY THREADS CALLS. Thread t opens DIRECTORY/t<t>; its call i transfers 1 + (7 i + t) mod 500 bytes at
  * offset (4099 i) mod 2^20 and is a pread if i mod 3 is 2, else a pwrite. After each call (the open first) it writes two
- * 32-bit numbers to standard output: t, and how many calls it has completed.
+ * 32-bit numbers to standard output: t, and the number of its completed calls.
  * Provenance: written for this project. */
 #include "oplog.h"
 #include <stdint.h>
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     calls = (uint32_t)atol(argv[3]);
     pthread_t others[64];
     CHECK(threads >= 1 && threads <= 64);
-    /* So that reads are never short. */
+    /* Extends the file, so that reads are never short. */
     for (uint32_t t = 0; t < threads; t++) {
         char path[4200];
         snprintf(path, sizeof path, "%s/t%u", dir, t);

@@ -1,14 +1,14 @@
-/* One thread writes and reads by a descriptor's number while another one puts other files in its place, over and over. How much each file has got
- * is known at the end, by its size: each call appends, or moves a position that both share.
- * How the number changes:
- *   dup2, dup3, fcntl   one of two files is duplicated onto it (fcntl: closed, then F_DUPFD); fclose: fclose(3), then fopen(3)
- *   close               it is closed and another file is opened, which gets the number
- *   range               the same by close_range(2)
- * What moves bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed; aio (aio_write(3)), submit (io_submit(2)), uring
- * (io_uring_enter(2)), whose descriptors are taken later than the call begins. Ends with 77 where the kernel makes no context or ring.
- * Usage: racing_descriptors DIRECTORY (absolute, canonical, empty) CHANGE MOVES ROUNDS. Standard output, in place of a log:
- *   FILE BYTES      for each file, what has been written into it, or read from it: what is read tells where it comes from
- *   total CALLS BYTES   calls that have succeeded, and what they moved
+/* One thread writes and reads through a descriptor number while another thread repeatedly replaces its file. The bytes that each file received
+ * are known at the end, by its size: each call appends, or moves a shared position.
+ * CHANGE, how the number's file changes:
+ *   dup2, dup3, fcntl   one of two files is duplicated onto the number (fcntl: close, then F_DUPFD); fclose: fclose(3), then fopen(3)
+ *   close               the number is closed, then reused by open(2)
+ *   range               as close, by close_range(2)
+ * MOVES, calls that move bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed; aio (aio_write(3)), submit (io_submit(2)), uring
+ * (io_uring_enter(2)), whose descriptors are looked up after the call has begun. Exit code 77 if the kernel makes no context or ring.
+ * Usage: racing_descriptors DIRECTORY (absolute, canonical, empty) CHANGE MOVES ROUNDS. Standard output, instead of a log:
+ *   FILE BYTES      for each file, bytes written into it, or read from it, by its content
+ *   total CALLS BYTES   successful calls, and their bytes
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -30,12 +30,12 @@ static atomic_int begun, over;
 static FILE *stream;
 static long long came_from[2];
 
-/* A file of which is read has this much in it. */
+/* Size of a file that is read. */
 enum { CONTENT = 64 };
 
 static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
 
-/* Copies inside the kernel do not append; their positions are shared. */
+/* Opens a file, with O_APPEND unless copies inside the kernel, which share a position, are tested. */
 static int opened(int which) {
     int copies = is(moves, "sendfile") || is(moves, "copy");
     int fd = open(paths[which], O_RDWR | O_CREAT | (copies ? 0 : O_APPEND), 0600);
@@ -43,7 +43,7 @@ static int opened(int which) {
     return fd;
 }
 
-/* Opens a file as the number that was closed, which a library may have for a moment. */
+/* Opens a file at the number that was closed; a library may hold the number for a moment. */
 static int reopened(int which) {
     int got = opened(which);
     while (got != target) {
@@ -99,7 +99,7 @@ static struct {
     struct io_uring_sqe *entries;
 } ring;
 
-/* Makes what operations are submitted to; false if the kernel does not. */
+/* Makes the context or ring; false if the kernel refuses. */
 static int makes_queue(void) {
     if (is(moves, "submit")) {
         return syscall(SYS_io_setup, 1L, &context) == 0;
@@ -126,7 +126,7 @@ static ssize_t result(long answer) {
     return answer < 0 ? -1 : (ssize_t)answer;
 }
 
-/* An operation that is begun, and waited for. */
+/* Begins an operation and waits for it. */
 static ssize_t asynchronous(const char *by, void *bytes, size_t length) {
     if (is(by, "aio")) {
         struct aiocb block = {.aio_fildes = target, .aio_buf = bytes, .aio_nbytes = length};
@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
     }
     atomic_store(&over, 1);
     CHECK(pthread_join(other, NULL) == 0);
-    /* Whatever comes later is certain. */
+    /* Calls from here on have a certain file. */
     for (int i = 0; i < 2; i++) {
         CHECK(write(files[i], "later", 5) == 5);
     }

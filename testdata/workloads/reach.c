@@ -1,9 +1,9 @@
-/* What the tracer cannot follow, and has to say: static programs that are started, and libraries that are opened out of its reach.
+/* Programs and libraries that the tracer cannot follow and must report: static programs that are started, and libraries opened out of its reach.
  * Provenance: written for this project.
  *
  *     reach execs PATH...            starts each program by fork and execve, vfork and execv, and posix_spawn
- *     reach finds NAME...            the same by fork and execvp, vfork and execlp, posix_spawnp, and, of what `which` says, by fexecve and
- *                                    execveat; the working directory is full of files of these names that cannot be executed
+ *     reach finds NAME...            as execs, by fork and execvp, vfork and execlp, posix_spawnp, and, with the path from PATH, by fexecve
+ *                                    and execveat; the working directory has files of these names that cannot be executed
  *     reach opens NAME...            opens each library plainly, with RTLD_DEEPBIND, and in a namespace of its own */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,12 +38,12 @@ static void execs(char *path) {
     wait_for(child);
     if (posix_spawn(&child, path, NULL, NULL, argv, environ) != 0) exit(4);
     wait_for(child);
-    /* One that fails has started nothing. */
+    /* A failing exec has started nothing. */
     char *none = "/no/such/program";
     if (execv(none, argv) != -1) exit(5);
 }
 
-/* Where NAME is in PATH. */
+/* Path of NAME, searched in PATH. */
 static void which(const char *name, char *path, size_t size) {
     char *all = strdup(getenv("PATH")), *place = NULL;
     for (char *dir = strtok_r(all, ":", &place); dir != NULL; dir = strtok_r(NULL, ":", &place)) {
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
             finds(argv[i]);
             continue;
         }
-        /* A name without a slash is searched where this program's RUNPATH says. */
+        /* A name without a slash is searched in this program's RUNPATH. */
         void *plain = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
         if (plain == NULL) {
             fprintf(stderr, "%s\n", dlerror());

@@ -1,5 +1,5 @@
-/* Opens files by names whose meaning changes in between, and logs each open with the name that the kernel has for the open
- * file, asked past the C library.
+/* Opens files by names whose meaning changes in between, and logs each open with the kernel's name of the open file,
+ * queried by raw system calls.
  * Usage: reopens DIRECTORY (absolute, canonical, empty). Log: oplog.h; only opens.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 
 static const char *root;
 
-/* A name in the directory; four may be in use at a time. */
+/* Path of a name in the directory; valid for four calls. */
 __attribute__((format(printf, 1, 2))) static const char *in(const char *format, ...) {
     static __thread char names[4][4200];
     static __thread int turn;
@@ -25,7 +25,7 @@ __attribute__((format(printf, 1, 2))) static const char *in(const char *format, 
     return name;
 }
 
-/* Logs that `fd` was opened, by the kernel's name. */
+/* Logs the open of `fd`, with the kernel's name. */
 static void opened(int fd, const char *layer) {
     char link[64], name[4200] = "";
     snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
@@ -61,15 +61,15 @@ static void links(void) {
     reopen(in("b"));
     CHECK(symlink("a", in("s")) == 0);
     reopen(in("s"));
-    /* The link leads to the same inode by another name. */
+    /* The link now leads to the same inode by another name. */
     CHECK(symlink("b", in("t")) == 0 && rename(in("t"), in("s")) == 0);
     reopen(in("s"));
-    /* The name becomes a link to what it was. */
+    /* The name becomes a link to its renamed file. */
     CHECK(rename(in("a"), in("c")) == 0 && symlink("c", in("a")) == 0);
     reopen(in("a"));
     CHECK(unlink(in("a")) == 0 && rename(in("c"), in("a")) == 0);
     reopen(in("a"));
-    /* One name only, and a link whose target is renamed: by a system call, and by functions. */
+    /* A file with one name, and a link whose target is renamed: by a system call, and by functions. */
     make(in("one"));
     CHECK(symlink("one", in("l")) == 0);
     reopen(in("l"));
@@ -92,13 +92,13 @@ static void directories(void) {
     reopen(in("d/e/f"));
     reopen_at(at, "f");
     reopen_at(at, "../e/f");
-    /* A directory takes the link's place. */
+    /* A directory replaces the link. */
     CHECK(unlink(in("d")) == 0 && mkdir(in("d"), 0700) == 0 && mkdir(in("d/e"), 0700) == 0);
     CHECK(link(in("g/e/f"), in("d/e/f")) == 0);
     reopen(in("d/e/f"));
     reopen_at(at, "f");
     close(at);
-    /* `..` behind a link: what it says is not where it leads, and both are one inode. */
+    /* `..` behind a link: its literal and its real meaning differ, but are the same inode. */
     CHECK(mkdir(in("p"), 0700) == 0 && mkdir(in("p/q"), 0700) == 0 && symlink("p/q", in("w")) == 0);
     make(in("h"));
     CHECK(link(in("h"), in("p/h")) == 0);
@@ -118,7 +118,7 @@ static void working_directories(void) {
     CHECK(fchdir(y) == 0);
     reopen("f");
     reopen("../x/f");
-    /* Past the C library. */
+    /* By a raw system call. */
     CHECK(raw_call(SYS_chdir, in("x")) == 0);
     reopen("f");
     CHECK(rename(in("x"), in("z")) == 0);
@@ -128,7 +128,7 @@ static void working_directories(void) {
     close(y);
 }
 
-/* Deleted and made again, so that the inode's number may be the same. */
+/* Deletes and recreates a file, which may reuse the inode number. */
 static void again(void) {
     for (int i = 0; i < 20; i++) {
         make(in("again"));
@@ -141,7 +141,7 @@ static void again(void) {
     }
 }
 
-/* Names that only proc(5) knows. */
+/* Names that exist only in proc(5). */
 static void nameless(void) {
     char name[64];
     make(in("m"));
@@ -186,7 +186,7 @@ static void nameless(void) {
     fclose(stream);
 }
 
-/* Somebody else changes a name. */
+/* Other processes change a name. */
 static void children(void) {
     CHECK(mkdir(in("k"), 0700) == 0);
     make(in("k/f"));
@@ -206,7 +206,7 @@ static void children(void) {
 }
 
 static void *thread(void *ignored) {
-    /* A working directory and a root of its own. */
+    /* A thread with its own working directory and root. */
     CHECK(unshare(CLONE_FS) == 0 && chdir(in("v")) == 0);
     reopen("f");
     return ignored;
@@ -223,7 +223,7 @@ static void namespaces(void) {
     CHECK(chdir("/") == 0);
     int u = open(in("u"), O_RDONLY | O_DIRECTORY);
     reopen_at(u, "f");
-    /* What needs privileges is done where there are some. */
+    /* Needs privileges; skipped without. */
     if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0) {
         CHECK(mount(in("u"), in("v"), NULL, MS_BIND, NULL) == 0);
         int v = open(in("v"), O_RDONLY | O_DIRECTORY);
@@ -242,7 +242,7 @@ static void namespaces(void) {
 int main(int argc, char **argv) {
     CHECK(argc == 2 && strlen(argv[1]) < 4000);
     root = argv[1];
-    /* Twice each, so that names are known from before. */
+    /* Each part runs twice, so that the tracer knows the names from the first time. */
     links();
     directories();
     working_directories();

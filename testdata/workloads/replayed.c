@@ -1,5 +1,5 @@
-/* What fio is to play again: two processes that write a file in turns and read it in two nested strides, each with a second thread that
- * reads backwards, and a C stream of their own.
+/* I/O that fio is to replay: two processes that write a file alternately and read it in two nested strides, each with a second thread that
+ * reads backwards, and a C stream of its own.
  * Usage: replayed DIRECTORY. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>

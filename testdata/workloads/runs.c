@@ -1,4 +1,4 @@
-/* Ten phases of writing to one file with a pause behind each, then ten of reading it: a program that is run again and again.
+/* Ten phases of writing to one file with a pause after each, then ten of reading it: a program for repeated runs.
  * Usage: mpirun runs FILE. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>

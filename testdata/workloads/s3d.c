@@ -1,5 +1,5 @@
-/* A checkpoint of many small pieces, as S3D writes it: rank 0 a header, then each rank in one independent call all its pieces of 100
- * bytes, which lie among those of the others. Usage: mpirun s3d FILE PIECES [HINT=VALUE]. Provenance: written for this project. */
+/* A checkpoint of many small pieces, as of S3D: rank 0 writes a header, then each rank writes all its pieces of 100 bytes, interleaved
+ * with those of other ranks, in one independent call. Usage: mpirun s3d FILE PIECES [HINT=VALUE]. Provenance: written for this project. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* A launcher that confines itself by a seccomp filter, and then becomes the program that the filter is made for: one that a dynamic
- * linker loads and that writes 8 bytes so many times to an open file. It ends with 5.
+/* A launcher that confines itself by a seccomp filter, then execs the program that the filter is made for: a dynamically linked program that
+ * writes CALLS times 8 bytes to an open file. Exit code 5.
  * Provenance: written for this project.
  *
- *     sandbox run ACTION DIR CALLS      confines itself and becomes `sandbox writes`; with LD_PRELOAD from SANDBOX_PRELOAD, if that is set
+ *     sandbox run ACTION DIR CALLS      confines itself and execs `sandbox writes`, with LD_PRELOAD from SANDBOX_PRELOAD if set
  *     sandbox filter ACTION             writes the filter to standard output
  *     sandbox writes DIR CALLS
  *
- * ACTION is what happens on other system calls: kill, trap, errno or allow. */
+ * ACTION on other system calls: kill, trap, errno or allow. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static unsigned action_of(const char *name) {
     return SECCOMP_RET_ALLOW;
 }
 
-/* What the dynamic linker and the C library need to start a program, and this program. Not prctl. */
+/* System calls that the dynamic linker and the C library need to start a program, and those of this program. Not prctl. */
 static struct sock_filter filter[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     ALLOW(SYS_execve), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_mprotect), ALLOW(SYS_munmap), ALLOW(SYS_openat),

@@ -1,16 +1,16 @@
-/* Memory that is scarce, locked or copied. Usage: scarce DIRECTORY WAY [NUMBER].
- * Ways print nothing unless said, and end by exit(5).
- * used_up: writes, then limits the address space to what is mapped, uses up what malloc(3) has, and ends.
- * data_limit: the same with RLIMIT_DATA.
+/* Scarce, locked or copied memory. Usage: scarce DIRECTORY WAY [NUMBER].
+ * Ways print nothing unless stated, and end by exit(5).
+ * used_up: writes, then limits the address space to its present size, uses up the memory of malloc(3), and ends.
+ * data_limit: as used_up, with RLIMIT_DATA.
  * limited: limits the address space to 300 MiB and takes 200 MiB of it.
- * fails, fails_from: writes NUMBER2 times, and the tracer's allocation NUMBER from then on fails, or all from there on. Which
- *   ones there are is known to the tracer alone, so this sets a variable of its library, if there is one. NUMBER2 is the fourth
- *   argument; a fifth says how it ends: exit, _exit, exec (a failing one, then exit), fork (the child exits so as well).
+ * fails, fails_from: writes NUMBER2 times; the tracer's allocation NUMBER after that fails, or all from that one on. Sets a
+ *   variable of the tracer's library for this, if there is one. NUMBER2 is the fourth argument; the fifth is the way to end:
+ *   exit, _exit, exec (a failing one, then exit), fork (the child also exits).
  * lock: prints kB of VmLck and of VmRSS after mlockall(MCL_CURRENT) (current), of MCL_FUTURE (future), or both (both), each
- *   followed by some writes and an allocation of 1 MiB, and "refused" if any of it fails.
- * forks: with 100 MiB in memory says "ready" and forks children for ever, which end at once; somebody else ends it.
- * packs: NUMBER threads write for ever while the process forks 60 children that write, of which it prints the calls.
- * poor: a forked child that may have no memory writes NUMBER times, is given memory again, and ends.
+ *   followed by some writes and an allocation of 1 MiB; prints "refused" if any of this fails.
+ * forks: with 100 MiB in memory prints "ready" and forks children that end at once, until the test kills the process.
+ * packs: NUMBER threads write without end while the process forks 60 children that write; prints the children's calls.
+ * poor: a forked child without memory to allocate writes NUMBER times, may allocate again, and ends.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 60; i++) {
             pid_t child = fork();
             if (child == 0) {
-                /* Of its own: threads of the parent keep the other one busy. */
+                /* A separate file: threads of the parent keep the other one busy. */
                 CHECK((fd = open("child", O_CREAT | O_RDWR, 0644)) >= 0);
                 writes(5000);
                 exit(5);

@@ -1,6 +1,6 @@
 /* Ranks that write together and end, one of which has no memory for its trace. Usage: scarce_mpi DIRECTORY RANK NUMBER: on
- * that rank the tracer's allocation NUMBER from MPI_Finalize on fails (see scarce.c), or all from -NUMBER on. Each writes 3,000
- * times. Ends by 5.
+ * that rank the tracer's allocation NUMBER from MPI_Finalize on fails (see scarce.c), or all from -NUMBER on. Each rank writes
+ * 3,000 times. Exit code 5.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Children that run in their parent's memory close and open descriptors of the same numbers: the parent's stay what they are.
- * Usage: shares DIRECTORY (absolute, canonical, empty). Log: oplog.h; only what the parent writes.
+/* Children that share their parent's memory close and open descriptors of the same numbers: the parent's descriptors do not change.
+ * Usage: shares DIRECTORY (absolute, canonical, empty). Log: oplog.h; only the parent's writes.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"

@@ -1,8 +1,8 @@
-/* A process that gives up something it had when it began to write, writes on and is killed: what it did before and after is its own.
- * Usage: sheds DIRECTORY WAY BEFORE AFTER. Writes BEFORE bytes, one a call, to DIRECTORY/shed; does as WAY says; writes AFTER more; kills itself.
- * WAY: nothing | user (becomes nobody) | root (chroot(2) into DIRECTORY) | proc (proc(5) is not mounted any more)
- *      | mounts (what was in /tmp and /dev/shm is out of sight).
- * Ends with 77 if it may not do that.
+/* A process that gives up a resource between its writes, and is killed: writes before and after belong to it.
+ * Usage: sheds DIRECTORY WAY BEFORE AFTER. Writes BEFORE bytes, one per call, to DIRECTORY/shed; acts by WAY; writes AFTER more; kills itself.
+ * WAY: nothing | user (becomes nobody) | root (chroot(2) into DIRECTORY) | proc (unmounts proc(5))
+ *      | mounts (hides /tmp and /dev/shm).
+ * Exit code 77 if that is not permitted.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/* Mounts of its own, which nobody else sees. */
+/* A private mount namespace. */
 static int apart(void) {
     return unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0;
 }
@@ -34,7 +34,7 @@ static int shed(const char *directory, const char *way) {
 
 static void work(int fd, long calls) {
     for (long i = 0; i < calls; i++)
-        /* Anywhere, so that packed segments take room. */
+        /* Random offsets, so that packed segments take space. */
         if (pwrite(fd, "x", 1, rand() % (1L << 24)) != 1)
             _exit(99);
 }

@@ -1,4 +1,4 @@
-/* Many threads that live for short, each of which opens, writes, reads and looks at a file of its own: for sanitizers.
+/* Many short-lived threads, each of which opens, writes, reads and stats its own file: for sanitizers.
  * Provenance: written for this project.
  *
  *     short_threads DIR */

@@ -1,5 +1,5 @@
 /* Independent MPI-IO reads of small blocks with holes between them, which a library may read together with the holes, and a
- * collective one. Rank 0 prints what all ranks asked for: lines `name bytes` on standard output.
+ * collective read. Rank 0 prints the bytes requested by all ranks: lines `name bytes` on standard output.
  * Usage: mpirun sieve DIRECTORY. Provenance: written for this project. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* A library preloaded behind the tracer: an MPI that does not write what it was given. It meddles only with the unfinished trace of
+/* A library preloaded behind the tracer that simulates an MPI which writes wrong data. It changes only the unfinished trace of
  * all ranks, <name>ranks.<random>.dxt.partial in DXT_OUTPUT_DIR.
- *   SPOIL=zero|noise|cut|empty|longer   what rank 1 makes of the whole file when its MPI_File_close has returned
+ *   SPOIL=zero|noise|cut|empty|longer   rank 1 spoils the whole file in this way after its MPI_File_close
  *   SPOIL=nothing                       MPI_File_write_at_all succeeds on all ranks and writes nothing
- *   SIEVE_US=N                          a library that has read from the file waits N microseconds before it goes on
+ *   SIEVE_US=N                          after each read from the file, waits N microseconds
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* A library to preload beside the tracer: counts calls of open, pwrite and close that come by, and passes them on. Writes
- * `open pwrite close` to the file $STACKED when the process ends. Built as a shared library.
+/* A library to preload beside the tracer: counts calls of open, pwrite and close, and passes them on. Writes the counts,
+ * `open pwrite close`, to the file $STACKED when the process ends. Built as a shared library.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,11 +1,11 @@
-/* How much stack calls take, and calls where there is little. Usage: stacks DIRECTORY WAY.
- * depths: runs each of the calls below on a stack of its own that is painted before, with a guard page behind it, and prints
- *   "name bytes" for how deep it was touched; also the first call of a process and of a thread, one that fills the buffer's
- *   chunks often, and the ends of forked children.
+/* Stack usage of calls, and calls on small stacks. Usage: stacks DIRECTORY WAY.
+ * depths: runs each of the calls below on a separate, painted stack with a guard page, and prints "name bytes", the depth
+ *   touched; also the first call of a process and of a thread, one that fills many chunks of
+ *   the buffer, and the ends of forked children.
  * thread: the calls on a thread with PTHREAD_STACK_MIN, which then ends the process by exit(5).
- * thread_exit: the same with _exit.
+ * thread_exit: as thread, with _exit.
  * signal, signal_exec: the calls in a handler on a signal stack of 8 KiB, which then calls _exit(5), or becomes /bin/true.
- * signal_term: such a handler raises SIGTERM, which nobody handles.
+ * signal_term: such a handler raises SIGTERM, which is not handled.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -129,7 +129,7 @@ static void prepare(void) {
     CHECK((directory = open(".", O_RDONLY | O_DIRECTORY)) >= 0);
     CHECK((fd = open("file", O_CREAT | O_RDWR | O_TRUNC, 0644)) >= 0 && write(fd, buffer, sizeof buffer) == sizeof buffer);
     CHECK((stream = fopen("stream", "w")));
-    /* glibc gets its buffer at the first write, and the program's tables are bound. */
+    /* First calls: glibc allocates its buffer at the first write, and symbols are bound. */
     CHECK(fputs("x", stream) >= 0 && fflush(stream) == 0);
 }
 

@@ -1,6 +1,6 @@
 /* C streams: every way to open one, block reads and writes of several sizes, every way to move, append mode, and the
  * number of a closed stream's descriptor used again by open(2).
- * Usage: stdio DIRECTORY (absolute, canonical, empty). Log: oplog.h; POSIX lines only for what the program calls itself.
+ * Usage: stdio DIRECTORY (absolute, canonical, empty). Log: oplog.h; POSIX lines only for the program's own calls.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -122,7 +122,7 @@ static void from_descriptor(void) {
     memcpy(expected, "0123456789", 10);
     get(stream, 0, 1, 4, 4, "fd");
     closed(stream, "fd");
-    /* The number is free again and becomes another file. */
+    /* The number is free and is reused for another file. */
     int again = open(in_dir("next"), O_CREAT | O_RDWR, 0644);
     CHECK(again == fd);
     op("POSIX", "open", "-", -1, 0, in_dir("next"));
@@ -138,7 +138,7 @@ static void reopened(void) {
     put(stream, 0, 1, 40, "first");
     stream = freopen(in_dir("second"), "w+", stream);
     CHECK(stream != NULL);
-    /* One call: the open of the second file; that it closes the first is part of it. */
+    /* One operation: the open of the second file, which includes the close of the first. */
     stdio_op("open", -1, 0, "second");
     put(stream, 0, 1, 60, "second");
     rewind(stream);
@@ -149,7 +149,7 @@ static void reopened(void) {
     raw_check(in_dir("second"), 0, expected, 60);
 }
 
-/* Streams that are no files, and failing calls. */
+/* Streams without a file, and failing calls. */
 static void not_traced(void) {
     FILE *stream = fmemopen(buffer, 100, "w+");
     CHECK(stream != NULL && fwrite("x", 1, 1, stream) == 1 && fclose(stream) == 0);

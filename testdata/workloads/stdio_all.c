@@ -1,7 +1,7 @@
-/* C streams by character, line, word and format, each function by each of its names; standard input and output that are
- * files; temporary files; streams and descriptors mixed; streams that are no files, and their descriptors' numbers used again.
+/* C streams by character, line, word and format, each function by each of its symbols; standard input and output that are
+ * files; temporary files; streams and descriptors mixed; streams without a file, and reuse of their descriptor numbers.
  * Usage: stdio_all DIRECTORY (absolute, canonical, empty), or stdio_all DIRECTORY out to write to standard output, which is
- * the file DIRECTORY/out. Log: oplog.h; POSIX lines only for what the program calls itself.
+ * the file DIRECTORY/out. Log: oplog.h; POSIX lines only for the program's own calls.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -86,7 +86,7 @@ static int list_in(const char *format, ...) {
     return result;
 }
 
-/* By pointers, lest the compiler puts the header's own code here. */
+/* Through pointers, so that the compiler does not inline the header's code. */
 static int (*volatile const putters[])(int, FILE *) = {fputc, putc, fputc_unlocked, putc_unlocked};
 static int (*volatile const getters[])(FILE *) = {fgetc, getc, fgetc_unlocked, getc_unlocked};
 
@@ -216,7 +216,7 @@ static void standard(void) {
     was("write", 1);
     CHECK(putchar_unlocked('d') == 'd');
 #ifdef __OPTIMIZE__
-    at++; /* The header's own code: nobody sees it. */
+    at++; /* Inlined from the header: invisible to the tracer. */
 #else
     was("write", 1);
 #endif
@@ -249,7 +249,7 @@ static void redirected(void) {
         CHECK(fwrite("12345678", 1, 8, stdout) == 8);
         was("write", 8);
         if (i == 1000) {
-            /* Another process writes behind what is flushed. */
+            /* Another process writes behind the flushed bytes. */
             CHECK(fflush(stdout) == 0);
             op("STDIO", "sync", "-", -1, 0, path);
             CHECK(system("echo between") == 0);
@@ -258,7 +258,7 @@ static void redirected(void) {
     }
 }
 
-/* What the program does with the descriptor shows in the stream. */
+/* Operations on the descriptor affect the stream. */
 static void mixed(void) {
     use(fopen(in_path("mixed"), "w+"), "mixed");
     int number = fileno(stream);
@@ -282,7 +282,7 @@ static void mixed(void) {
     at = 9;
     CHECK(fgetc(stream) == 'b');
     was("read", 1);
-    /* The stream has read all that there is; the descriptor is at the end. */
+    /* The stream has read everything; the descriptor is at the end. */
     CHECK(read(number, text, 10) == 0);
     op("POSIX", "read", "-", 43, 0, path);
     CHECK(fgets(text, 100, stream) == text && strcmp(text, "y number\n") == 0);
@@ -311,7 +311,7 @@ static void mixed(void) {
     raw_check(in_path("given"), 0, "0123456789abc", 13);
 }
 
-/* A child that has the stream too moves the position that both have. */
+/* A child that inherits the stream moves the shared position. */
 static void forked(void) {
     use(fopen(in_path("forked"), "w"), "forked");
     for (int i = 0; i < 3; i++) {
@@ -348,7 +348,7 @@ static void temporary(void) {
     done();
 }
 
-/* Streams that are no files leave no trace, and the next file with their descriptor's number is itself. */
+/* Streams without a file are not recorded, and the next file with their descriptor number is recognized. */
 static void not_files(void) {
     char *memory = NULL;
     size_t size = 0;
@@ -367,14 +367,14 @@ static void not_files(void) {
         long opened = raw_call(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0644);
         CHECK(opened >= 0);
         if (opened != number) {
-            /* By system calls, so that nothing but the tracer's own look can tell what the number stands for now. */
+            /* By raw system calls, so that the tracer must look up the number's new file itself. */
             CHECK(raw_call(SYS_dup3, opened, number, 0) == number && raw_call(SYS_close, opened) == 0);
         }
         CHECK(write(number, "text", 4) == 4);
         op("POSIX", "write", "-", 0, 4, path);
         CHECK(close(number) == 0);
         op("POSIX", "close", "-", -1, 0, path);
-        /* And popen after a file. */
+        /* popen after a file with the same number. */
         other = popen("echo text", "r");
         CHECK(other != NULL && fgets(text, 100, other) == text && pclose(other) == 0);
     }

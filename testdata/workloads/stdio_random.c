@@ -1,4 +1,4 @@
-/* A random sequence of operations on C streams, each logged where ftello(3) says that the stream is: with buffers of all
+/* A random sequence of operations on C streams, each logged with the position of ftello(3): with buffers of all
  * kinds, in all modes, through functions that the headers inline, and through the descriptor beside the stream.
  * Usage: stdio_random DIRECTORY SEED (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
@@ -25,7 +25,7 @@ static long long told(void) {
     return at < 0 ? -1 : at;
 }
 
-/* Where the next write goes: in append mode to the file's end, behind what waits. */
+/* Offset of the next write: in append mode the file's end plus the buffered bytes. */
 static long long to_write(void) {
     struct stat stat;
     if (!appends) {
@@ -37,7 +37,7 @@ static long long to_write(void) {
 
 static void was(const char *name, long long at, long long length) { op("STDIO", name, "-", at, length, path); }
 
-/* Between reading and writing a program must seek. */
+/* C requires a seek between reading and writing. */
 static void turn_to(int next) {
     static int last;
     if (last != 0 && next != 0 && last != next) {
@@ -96,7 +96,7 @@ static void move_somewhere(void) {
     was("seek", told(), 0);
 }
 
-/* A byte that is pushed back is read again, or another in its place. */
+/* Reads a byte, pushes it or another byte back, and reads that again. */
 static void push_back(void) {
     turn_to(READING);
     long long at = told();
@@ -109,7 +109,7 @@ static void push_back(void) {
     }
 }
 
-/* What the headers inline: nobody sees it but the stream. */
+/* Inlined from the headers: visible only in the stream. */
 static void move_unseen(void) {
     unsigned n = below(3) ? below(30) : below(3) * 4096;
     int reads = (int)below(2);
@@ -125,7 +125,7 @@ static void beside_the_stream(void) {
     CHECK(number == descriptor);
     CHECK(fflush(stream) == 0);
     was("sync", -1, 0);
-    /* And back: the C library may know where it left the descriptor. */
+    /* Moves the descriptor and restores it at the end: the C library may cache its position. */
     long long was_at = lseek(number, 0, SEEK_CUR), at = below(5000);
     op("POSIX", "seek", "-", was_at, 0, path);
     CHECK(lseek(number, at, SEEK_SET) == at);
@@ -145,7 +145,7 @@ static void run(const char *mode, int buffering, size_t size, int beside) {
     CHECK(stream != NULL);
     was("open", -1, 0);
     appends = *mode == 'a';
-    /* Not fileno(3): from then on the stream's position would be looked at more closely. */
+    /* Not by fileno(3), after which the tracer would track the stream's position more closely. */
     descriptor = stream->_fileno;
     CHECK(setvbuf(stream, size ? own : NULL, buffering, size) == 0);
     for (int i = 0; i < 300; i++) {

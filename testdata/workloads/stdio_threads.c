@@ -1,6 +1,6 @@
-/* Threads on one C stream: each writes records that name it, then each reads words that say where they are.
- * Usage: stdio_threads DIRECTORY THREADS RECORDS (absolute, canonical, empty). Log: oplog.h; the writes are logged when the file
- * shows where they went.
+/* Threads on one C stream: each writes records that name the thread, then each reads words that contain their offset.
+ * Usage: stdio_threads DIRECTORY THREADS RECORDS (absolute, canonical, empty). Log: oplog.h; the writes are logged with offsets
+ * found in the file.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -45,13 +45,13 @@ static void *run(void *argument) {
     pthread_barrier_wait(&together);
     write_records(self);
     pthread_barrier_wait(&together);
-    /* The first one prepares the file to read. */
+    /* The first thread prepares the file to read. */
     pthread_barrier_wait(&together);
     read_words();
     return NULL;
 }
 
-/* Says where the records are. */
+/* Logs the places of the records. */
 static void log_writes(const char *dir) {
     char *line = NULL;
     size_t room = 0;
@@ -59,7 +59,7 @@ static void log_writes(const char *dir) {
     char other[4200];
     snprintf(other, sizeof other, "%s/written", dir);
     CHECK(rename(path, other) == 0);
-    /* By a stream on a copy of the bytes, which is no file. */
+    /* Reads through a memory stream on a copy of the bytes, which is no file. */
     long long size = raw_size(other);
     char *bytes = malloc((size_t)size);
     long fd = raw_call(SYS_openat, AT_FDCWD, other, O_RDONLY, 0);

@@ -1,6 +1,6 @@
-/* Writes and reads pieces of odd lengths at odd places of each file named, which then is SIZE bytes long; logs every one.
- * Compiled with -DWITH_MPI the ranks take turns by MPI-IO, one contiguous piece at a time, so that the library passes each on
- * as it is; else the program uses pwrite(2) and pread(2), and leaves files whose name begins with `left` open at its end.
+/* Writes and reads pieces of odd lengths at odd places of each file named, which then is SIZE bytes long; logs every access.
+ * Compiled with -DWITH_MPI the ranks alternate in MPI-IO, one contiguous piece at a time, so that the library passes each on
+ * unchanged; else the program uses pwrite(2) and pread(2), and leaves files whose name begins with `left` open at its end.
  * Usage: striped DIRECTORY FILE... Log: oplog.h, set OPLOG. Provenance: written for this project. */
 #define _GNU_SOURCE
 #ifdef WITH_MPI
@@ -11,7 +11,7 @@
 
 enum { SIZE = 3 << 20, LONGEST = 300000 };
 
-/* Lengths from 1 to LONGEST, the same in every run. */
+/* Pseudo-random lengths from 1 to LONGEST, the same in every run. */
 static long long next_length(unsigned *state) {
     *state = *state * 1664525u + 1013904223u;
     return 1 + (long long)(*state >> 8) % LONGEST;

@@ -1,5 +1,5 @@
-/* System calls that the program makes itself, through syscall(2): those on files are operations like any others, all others
- * must work as ever, with as many arguments as they have. At last the process ends by one.
+/* System calls that the program makes itself, through syscall(2): those on files are recorded like other operations, all others
+ * must work unchanged, with all of their arguments. The process also ends by one.
  * Usage: system_calls DIRECTORY (absolute, canonical, empty). Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -89,7 +89,7 @@ static void failures(long fd) {
     CHECK(syscall(-1L) == -1 && errno == ENOSYS);
 }
 
-/* What is passed on, with six arguments, and across a new process. */
+/* Calls that are passed on, with six arguments, and across a new process. */
 static void passed_on(void) {
     CHECK(syscall(SYS_getpid) == getpid());
     char *page = (char *)syscall(SYS_mmap, NULL, 4096L, (long)(PROT_READ | PROT_WRITE),

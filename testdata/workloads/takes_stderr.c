@@ -1,6 +1,6 @@
-/* Gives descriptor 2 to a data file. Usage: takes_stderr WAY DATA STDERR; STDERR is the file that standard error goes to, if it is one.
- * Says "before" on standard error, takes descriptor 2 in the way that is asked for, writes "data" to it, does more I/O, and ends by
- * _exit(7), so that nothing else is closed. Ways: see below.
+/* Gives descriptor 2 to a data file. Usage: takes_stderr WAY DATA STDERR; STDERR is the file of standard error, if it is one.
+ * Prints "before" on standard error, replaces descriptor 2 by WAY, writes "data" to it, does more I/O, and ends by
+ * _exit(7), so that nothing else is closed. Ways: see main.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define CHECK(x) do { if (!(x)) _exit(9); } while (0)
 #define FLAGS (O_CREAT | O_TRUNC | O_RDWR)
 
-/* The end of a pipe that is read. */
+/* The read end of a pipe. */
 enum { READER = 99 };
 
 static int is(const char *way, const char *name) {
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
         close(2);
         CHECK(mkstemp(name) == 2 && rename(name, data) == 0);
     } else if (is(way, "reused")) {
-        /* A new file may get the number of one that is gone. */
+        /* A new file may reuse the inode number of the removed one. */
         CHECK(unlink(argv[3]) == 0 && close(2) == 0 && open("/dev/null", O_RDWR) == 2);
         CHECK(dup2(open(data, FLAGS, 0600), 2) == 2);
     } else if (is(way, "restored")) {
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
         CHECK((other = open("/dev/zero", O_RDWR)) > 2);
     char byte;
     CHECK(pread(other, &byte, 1, 0) == 1);
-    /* A word comes at a failing exec(3), and at the end. */
+    /* The tracer may print messages at a failing exec(3), and at the end. */
     execl("/no/such/program", "program", NULL);
     _exit(7);
 }

@@ -1,6 +1,6 @@
 /* Threads that do I/O at once: on descriptors of their own, with pwrite and pread on one descriptor, and with write and
- * read on one descriptor whose position they share. For the last, every record carries the thread and a sequence number,
- * so that the file's content tells afterwards which call went where; the log is made from that.
+ * read on one descriptor whose position they share. For the last, every record has the thread and a sequence number,
+ * so that the file's content gives the offset of each call; the log is made from this.
  * Usage: threads DIRECTORY [THREADS [RECORDS]]. Log: oplog.h.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@ static char dir[4096], shared_path[4200], slots_path[4200], source_path[4200];
 static int threads = 4, records = 200;
 static int shared_fd, slots_fd, source_fd;
 static long tids[MOST_THREADS];
-/* Offset of each record of each thread in the shared file; offsets that each thread read from. */
+/* Offset of each record of each thread in the shared file; offsets at which each thread has read. */
 static long long *where;
 static pthread_barrier_t together;
 
@@ -77,7 +77,7 @@ static void shared_writes(int thread) {
     }
 }
 
-/* Reads from the shared position; the content of the source file says where. */
+/* Reads at the shared position; the content of the source file gives the offset. */
 static void shared_reads(int thread) {
     uint64_t block[READ_LENGTH / 8];
     for (;;) {

@@ -1,11 +1,11 @@
-/* Threads that move one position at the same time. What they write tells afterwards where each of them did.
+/* Threads that move one position at the same time. The records in the file give the offset of each write.
  * Usage: turns DIRECTORY (absolute, canonical, empty), then one of
- *   slow     one thread is inside a copy from a pipe that gives nothing for longer than anybody waits for it; others write meanwhile;
+ *   slow     one thread copies from a pipe that stays empty for longer than the tracer waits; others write meanwhile;
  *   stream   the threads write to the descriptor of a C stream, not to the stream;
  *   handler  a signal handler writes there too, on whichever thread it interrupts;
- *   alone    the same, with one thread;
+ *   alone    as handler, with one thread;
  *   jumps    a signal handler leaves calls of one thread by siglongjmp(3), and seeks now and then.
- * A record is its thread and its number, 8 bytes, once or several times; a handler's twice. Prints "offset length thread" of each
+ * A record is thread and number, 8 bytes, once or repeated; a handler's record twice. Prints "offset length thread" of each
  * record of DIRECTORY/file.
  * Provenance: written for this project. */
 #define _GNU_SOURCE

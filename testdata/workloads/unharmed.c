@@ -1,5 +1,5 @@
-/* Prints everything that a library in the process could disturb: descriptor numbers, return values and errno of good
- * and of failing calls, what a call leaves alone in errno, signal mask and handlers, the environment, limits, and the
+/* Prints everything that a preloaded library could disturb: descriptor numbers, return values and errno of successful
+ * and failing calls, errno values that calls preserve, signal mask and handlers, the environment, limits, and the
  * exit code (42). The output with a tracer and without must be the same, byte for byte.
  * Usage: unharmed DIRECTORY. Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@
     } while (0)
 
 static char buffer[100];
-/* Wrong arguments that the compiler cannot see. */
+/* Invalid arguments, hidden from the compiler. */
 static void *volatile nowhere = (void *)8;
 static volatile int less_than_none = -1;
 
@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
     signals();
     printf("umask %o\n", umask(0));
     fflush(stdout);
-    /* Standard output closed: the end must still be quiet. */
+    /* Closes standard output: the process must still end without messages. */
     SHOW(close(STDIN_FILENO));
     fflush(stdout);
     exit(42);

@@ -1,5 +1,5 @@
-/* Moves bytes of C streams by what the headers compile into the program, and by calls between. Prints how many bytes no call has
- * moved.
+/* Moves bytes of C streams by code that headers inline into the program, and by calls in between. Prints the number of bytes that no
+ * call has moved.
  * Usage: unlocked DIRECTORY (absolute, canonical, empty).
  * Provenance: written for this project. */
 #define _GNU_SOURCE

@@ -1,8 +1,8 @@
-/* io_uring through liburing: every operation on files that is recorded, alone and in batches, found in every way, on rings of
- * several kinds, with registered files and buffers, failing, and some that nobody can see. With OPERATIONS, two threads have
- * at most so many under way.
- * Usage: uring DIRECTORY [OPERATIONS] (absolute, canonical, empty). Built with -luring. Log: oplog.h. Ends with 77, and says
- * why, where the kernel refuses to make a ring.
+/* io_uring through liburing: every operation on files that is recorded, alone and in batches, with completions taken in every way, on rings
+ * of several kinds, with registered files and buffers, failing, and some that are invisible to the tracer. With OPERATIONS, two
+ * threads have at most that many in flight.
+ * Usage: uring DIRECTORY [OPERATIONS] (absolute, canonical, empty). Built with -luring. Log: oplog.h. Exit code 77, with a
+ * message, if the kernel refuses to make a ring.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -13,10 +13,10 @@ enum { MOST = 32, ROUNDS = 3000, READ = 0, WRITE, SYNC, DATA_SYNC, SYNC_RANGE, A
 static const char *const names[] = {"io_uring_read",       "io_uring_write",      "io_uring_sync",
                                     "io_uring_fdatasync",  "io_uring_sync_range", "io_uring_allocate",
                                     "io_uring_open",       "io_uring_close",      NULL};
-/* What an entry is marked with: what to log when it is done. */
+/* User data of an entry: what to log at its completion. */
 struct mark {
     int name;
-    long long offset, length; /* Of the result, if negative. */
+    long long offset, length; /* Of the result, if that is negative. */
     const char *file;
 };
 static char path[4200], other[4200];
@@ -44,7 +44,7 @@ static void done(const struct io_uring_cqe *cqe) {
     }
 }
 
-/* Waits for `count` completions, in a way of each turn's own. */
+/* Waits for `count` completions, in a different way each time. */
 static void collect(int count) {
     static int turn;
     while (count > 0) {
@@ -104,12 +104,12 @@ static void alone(int fd) {
     go(sqe, &mark);
     io_uring_prep_fallocate(sqe = entry(&mark, ALLOCATE, 100, 9000, path), fd, 0, 100, 9000);
     go(sqe, &mark);
-    /* At the descriptor's own position, which moves. */
+    /* At the descriptor's position, which moves. */
     io_uring_prep_write(sqe = entry(&mark, WRITE, -1, -1, path), fd, bytes[0], 10, (unsigned long long)-1);
     go(sqe, &mark);
     CHECK(write(fd, bytes[0], 5) == 5);
     op("POSIX", "write", "-", 10, 5, path);
-    /* Nothing of a file's. */
+    /* Not an operation on a file. */
     io_uring_prep_nop(sqe = entry(&mark, NONE, 0, 0, path));
     go(sqe, &mark);
 }
@@ -129,7 +129,7 @@ static void opened(void) {
     op("POSIX", "write", "-", 3, 5, other);
     io_uring_prep_close(sqe = entry(&mark, CLOSE, -1, 0, other), fd);
     go(sqe, &mark);
-    /* The number comes again, for another file. */
+    /* The number is reused for another file. */
     CHECK(open(path, O_RDONLY) == fd);
     op("POSIX", "open", "-", -1, 0, path);
     CHECK(close(fd) == 0);
@@ -148,7 +148,7 @@ static void batches(int fd) {
         CHECK(io_uring_submit_and_wait(&ring, turn % 2 == 0 ? MOST : 1) == MOST);
         collect(MOST);
     }
-    /* One after the other, all with the same mark. */
+    /* One after the other, all with the same user data. */
     for (int i = 0; i < 8; i++) {
         struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
         io_uring_prep_write(sqe, fd, bytes[i], 10, (unsigned long long)i * 7);
@@ -185,7 +185,7 @@ static void failing(int fd, int reader) {
     go(sqe, &mark);
     io_uring_prep_read(sqe = entry(&mark, READ, 9, -1, path), fd, (void *)8, 10, 9);
     go(sqe, &mark);
-    /* What follows what has failed is cancelled. */
+    /* Operations linked behind a failed one are cancelled. */
     io_uring_prep_read(sqe = entry(&mark, READ, 19, -1, path), fd, (void *)8, 10, 19);
     sqe->flags |= IOSQE_IO_LINK;
     io_uring_sqe_set_data(sqe, &mark);
@@ -193,7 +193,7 @@ static void failing(int fd, int reader) {
     io_uring_sqe_set_data(sqe, &second);
     CHECK(io_uring_submit(&ring) == 2);
     collect(2);
-    /* Seen by nobody: another kind of operation, and one that says nothing when it succeeds. */
+    /* Not recorded: another kind of operation, and one without a completion if it succeeds. */
     static struct statx about;
     io_uring_prep_statx(sqe = entry(&mark, NONE, 0, 0, path), AT_FDCWD, path, 0, STATX_SIZE, &about);
     go(sqe, &mark);
@@ -202,7 +202,7 @@ static void failing(int fd, int reader) {
     CHECK(io_uring_submit(&ring) == 1);
 }
 
-/* More operations than the queues have room for, many times. */
+/* Many more operations than the queues hold, so that they wrap. */
 static void around(int fd, unsigned flags) {
     struct io_uring kept = ring;
     if (io_uring_queue_init(8, &ring, flags) != 0) {
@@ -217,7 +217,7 @@ static void around(int fd, unsigned flags) {
             io_uring_prep_read(sqe, fd, bytes[j], 20, (unsigned long long)(i + j));
             io_uring_sqe_set_data(sqe, &marks[j]);
         }
-        /* The kernel's thread may have taken some before they are counted. */
+        /* The kernel's thread may take some before liburing counts them. */
         int submitted_now = io_uring_submit(&ring);
         CHECK(submitted_now == 4 || (flags & IORING_SETUP_SQPOLL && submitted_now >= 0));
         collect(4);
@@ -241,7 +241,7 @@ static void *reap(void *argument) {
     return argument;
 }
 
-/* One thread submits and another one takes the completions, of at most `most` operations under way. */
+/* One thread submits and another takes the completions, with at most `most` operations in flight. */
 static void among_threads(int fd, int most) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, reap, NULL) == 0);

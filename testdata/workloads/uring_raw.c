@@ -1,7 +1,7 @@
-/* io_uring by system calls and memory of the program's own: operations in queues that go round many times, registered files,
- * entries that the kernel is told of by machine code, which nobody can see, and a ring that is still open at the end.
- * Usage: uring_raw DIRECTORY (absolute, canonical, empty). Log: oplog.h. Ends with 77, and says why, where the kernel
- * refuses to make a ring.
+/* io_uring by raw system calls and the program's own mappings: operations in queues that wrap many times, registered files, entries
+ * submitted by machine code, invisible to the tracer, and a ring that is still open at the end.
+ * Usage: uring_raw DIRECTORY (absolute, canonical, empty). Log: oplog.h. Exit code 77, with a message, if the
+ * kernel refuses to make a ring.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
@@ -43,7 +43,7 @@ static int set_up(struct ring *ring, unsigned entries, unsigned flags) {
 static void tear_down(struct ring *ring) {
     CHECK(munmap(ring->memory, ring->memory_bytes) == 0 && munmap(ring->entries, ring->entry_bytes) == 0);
     CHECK(syscall(SYS_close, ring->fd) == 0);
-    /* Nothing of it may be left in the address space. */
+    /* No mapping of the ring may be left in the address space. */
     char line[400];
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
@@ -52,7 +52,7 @@ static void tear_down(struct ring *ring) {
     CHECK(maps != NULL && fclose(maps) == 0);
 }
 
-/* Puts an entry into the queue, at a place that is not its turn's. */
+/* Puts an entry into the queue, at an index other than the tail's. */
 static void put(struct ring *ring, const struct io_uring_sqe *entry) {
     unsigned *tail = word(ring, ring->about.sq_off.tail), mask = ring->about.sq_entries - 1;
     unsigned place = (*tail + 3) & mask;
@@ -61,7 +61,7 @@ static void put(struct ring *ring, const struct io_uring_sqe *entry) {
     __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 }
 
-/* Takes a completion, waiting for it if need be. */
+/* Takes a completion, waiting for it if necessary. */
 static struct io_uring_cqe take(struct ring *ring) {
     unsigned *head = word(ring, ring->about.cq_off.head);
     while (__atomic_load_n(word(ring, ring->about.cq_off.tail), __ATOMIC_ACQUIRE) == *head) {
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
         entry.user_data = 7;
         go(ring, &entry, "io_uring_read", i * 100);
     }
-    /* More are ready than are handed over. */
+    /* More entries are ready than are submitted. */
     for (unsigned i = 0; i < 6; i++) {
         struct io_uring_sqe entry = writing(fd, 10, 5000 + i);
         put(ring, &entry);
@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
     CHECK(syscall(SYS_io_uring_register, ring->fd, (long)IORING_REGISTER_FILES_UPDATE, &update, 1L) == 1);
     entry.fd = 0;
     go(ring, &entry, "io_uring_write", 6000);
-    /* Three that no wrapped function tells the kernel of. */
+    /* Three entries submitted without a wrapped function. */
     for (unsigned i = 0; i < 3; i++) {
         entry = writing(fd, 30, i);
         put(ring, &entry);

@@ -9,13 +9,13 @@
 
 static char path[4200], in[4200], out[4200];
 static long long at;
-static const wchar_t text[] = L"a\u00e4\u20ac\U0001F600z\n"; /* 1, 2, 3, 4, 1 and 1 bytes. */
+static const wchar_t text[] = L"a\u00e4\u20ac\U0001F600z\n"; /* 1, 2, 3, 4, 1 and 1 bytes in UTF-8. */
 
 static void done(const char *name, long long offset, long long length, const char *file) {
     op("STDIO", name, "-", offset, length, file);
 }
 
-/* A call that moves `bytes` from where the last one ended. */
+/* A call that moves `bytes` from the end of the previous one. */
 #define MOVES(condition, name, bytes)                                                                                 \
     do {                                                                                                              \
         CHECK(condition);                                                                                             \

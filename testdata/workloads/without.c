@@ -1,4 +1,4 @@
-/* Runs a program for which the kernel refuses one system call, as old kernels and containers do.
+/* Runs a program in which one system call fails with ERRNO, as on old kernels and in containers.
  * Usage: without CALL ERRNO PROGRAM [ARGUMENT...]; the program gets PRELOAD as LD_PRELOAD.
  * Provenance: written for this project. */
 #define _GNU_SOURCE

@@ -1,15 +1,15 @@
-/* A process whose names lead elsewhere after a while: writes BEFORE bytes, one a call, to DIRECTORY/moved, does as WAY says, and writes AFTER
- * more. Ends with 5, or with 77 if it may not do that.
+/* A process whose paths change their meaning: writes BEFORE bytes, one per call, to DIRECTORY/moved, acts by WAY, and writes AFTER more.
+ * Exit code 5, or 77 if WAY is not permitted.
  * Usage: worlds DIRECTORY WAY BEFORE AFTER JAIL [PROGRAM ARGUMENT...]. OUTPUT is what DXT_OUTPUT_DIR names. WAY:
  *   nothing     nothing
- *   chroot      chroot(2) into JAIL                      system_call  the same by syscall(2)
- *   forks       the same, and a child writes as much     thread       the same in a thread alone (CLONE_FS)
- *   user        the same, and becomes nobody             gone         the same, and removes OUTPUT
- *   execs       the same after `mount --rbind / JAIL`, and becomes PROGRAM
+ *   chroot      chroot(2) into JAIL                      system_call  as chroot, by syscall(2)
+ *   forks       as chroot, and a child writes as much    thread       as chroot, in one thread (CLONE_FS)
+ *   user        as chroot, and becomes nobody            gone         as chroot, and removes OUTPUT
+ *   execs       as chroot, after `mount --rbind / JAIL`, and execs PROGRAM
  *   pivot       pivot_root(2) into JAIL                  mount        mounts an empty file system over OUTPUT
- *   bind        mounts JAIL over OUTPUT                  unmount      unmounts OUTPUT, where something is mounted
- *   closes      chroot(2) into JAIL; closes all descriptors in each way that there is, and has every number to itself
- * What is mounted, nobody else sees. With WITH_MPI, all of it is between MPI_Init and MPI_Finalize.
+ *   bind        mounts JAIL over OUTPUT                  unmount      unmounts OUTPUT, which is a mount point
+ *   closes      chroot(2) into JAIL; closes all descriptors in every way, and uses all numbers itself
+ * Mounts are private. With WITH_MPI, all of it is between MPI_Init and MPI_Finalize.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #ifdef WITH_MPI
@@ -46,14 +46,14 @@ static void *of_thread(void *unused) {
 
 static void writes(int fd, long calls) {
     for (long i = 0; i < calls; i++)
-        /* Anywhere, so that packed segments take room. */
+        /* Random offsets, so that packed segments take space. */
         CHECK(pwrite(fd, "x", 1, rand() % (1L << 24)) == 1);
 }
 
-/* Every number below the limit is free but the standard ones and FD, as far as a program can tell. */
+/* Checks that every number below the limit is free for the program, except the standard ones and FD. */
 static void closes(int fd) {
     struct rlimit limit = {256, 256};
-    /* Whatever the one that has started it left open. */
+    /* Closes descriptors inherited from the parent. */
     for (int number = 3; number < 256; number++)
         if (number != fd) raw_call(SYS_close, number);
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);

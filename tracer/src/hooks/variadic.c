@@ -1,11 +1,11 @@
-/* The variadic functions: each turns its arguments into a list and calls the function of this library that takes one. The
- * names that programs call are defined in variadic.rs, which jumps here. */
+/* Variadic functions: each converts its arguments to a va_list and calls this library's function that takes one. The symbols that
+ * programs call are defined in variadic.rs, which jumps here. */
 #include <stdarg.h>
 #include <stddef.h>
 
 typedef void stream; /* FILE, without the header's own inline definitions. */
 
-/* A function of this library. Where that is linked into a program, its name says that it wraps another (real/linked.rs). */
+/* Declares a function of this library. If the library is linked into a program, the symbol has the prefix __wrap_ (real/linked.rs). */
 #ifdef DXT_STATIC
 #define OURS(name, parameters) int name parameters __asm__("__wrap_" #name);
 #else
@@ -73,7 +73,7 @@ OURS(execv, (const char *, char *const[]))
 OURS(execvp, (const char *, char *const[]))
 OURS(execve, (const char *, char *const[], char *const[]))
 
-/* The arguments of execl(3) and its like end with a null pointer; execle's environment follows it. */
+/* The arguments of execl(3), execlp(3) and execle(3) end with a null pointer; the environment of execle follows it. */
 #define EXECL(name, environment, call)                                                                                \
     int dxt_##name(const char *path, const char *first, ...);                                                         \
     int dxt_##name(const char *path, const char *first, ...) {                                                        \
