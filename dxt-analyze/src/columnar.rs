@@ -24,7 +24,7 @@ const ROW_GROUP_BYTES: usize = 96 << 20;
 pub(crate) type Writer = ArrowWriter<BufWriter<File>>;
 pub(crate) type Column = (&'static str, ArrayRef);
 
-/// Returns the writer properties of all files.
+/// Returns the writer properties of all Parquet files.
 pub(crate) fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(concat!("dxt-analyze ", env!("CARGO_PKG_VERSION")).into())
@@ -33,7 +33,7 @@ pub(crate) fn properties() -> WriterPropertiesBuilder {
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
 }
 
-/// Returns writer properties with delta encoding for columns of growing numbers.
+/// Returns writer properties with delta encoding for the named columns, whose integers mostly grow from row to row.
 pub(crate) fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) -> WriterProperties {
     for &column in columns {
         let path = || ColumnPath::from(column);
@@ -59,7 +59,7 @@ pub(crate) fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
     finish(writer)
 }
 
-/// Creates a table whose types do not depend on its contents, so that tables of several jobs can be concatenated.
+/// Creates a table from `columns`. Column types never depend on the contents, so tables of several jobs can be concatenated.
 pub(crate) fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
 }
@@ -84,7 +84,7 @@ pub(crate) fn moments(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
 }
 
-/// Returns the columns common to all tables of sums.
+/// Returns the columns common to all tables of I/O totals (operations, bytes and times), one row per item of `sums`.
 pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) -> [Column; 6] {
     [
         ("operations", numbers(sums.clone().map(|sums| sums.operations))),

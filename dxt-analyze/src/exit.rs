@@ -2,20 +2,20 @@
 
 use std::process::ExitCode;
 
-/// Exit code.
+/// Exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Success. Also if the reader of our output has gone away: a closed pipe is no failure.
+    /// Success; also if the reader of the program's output closes the pipe early.
     Fine = 0,
     /// Nothing could be done: no input could be read, or the output could not be written.
     Failure = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid or contradictory.
     Usage = 2,
-    /// Done, but the trace is incomplete: something is damaged, truncated or lost, or segments were folded into counters. For many jobs:
-    /// one of them is incomplete, or a file was left out.
+    /// The command ran, but the trace is incomplete: data is damaged, truncated or lost, or segments were folded into counters.
+    /// Commands on many jobs: one of the jobs is incomplete, or a file was skipped.
     Incomplete = 3,
-    /// Done, and a finding is at or above `--fail-on`.
+    /// The command ran, and a finding is at least as severe as `--fail-on`.
     Findings = 4,
 }
 
@@ -25,7 +25,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Syntactically valid command line that makes no sense; leads to [`Exit::Usage`].
+/// Error for a command line that can be parsed but is contradictory or invalid; leads to [`Exit::Usage`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);

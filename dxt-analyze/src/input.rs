@@ -1,5 +1,5 @@
-//! Opens input files; the only module that does. It opens nothing but regular files: opening a FIFO blocks until the other end opens,
-//! reading a device may never end, and both may be in the place of a trace. Files may have holes of terabytes; only their data counts.
+//! Opens input files; all other modules open them through this one. Only regular files are opened: opening a FIFO blocks until the
+//! other end opens, and reading a device may never end. Sparse files may have holes of terabytes; only their data is counted.
 
 use rustix::fs::{Mode, OFlags, SeekFrom, open as open_as, seek};
 use rustix::io::Errno;
@@ -13,8 +13,7 @@ use trace_format::read::Source;
 
 /// Opens the regular file `path` without blocking.
 ///
-/// # Errors
-/// The system's error, or the actual type of `path`.
+/// Returns the system's error, or an error that names the type of `path` if it is not a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
     opened(path, OFlags::empty())
 }
@@ -24,7 +23,7 @@ pub(crate) fn open_no_link(path: &Path) -> Result<File> {
     opened(path, OFlags::NOFOLLOW)
 }
 
-/// Opens a file with I/O of users as [`open`] does: files derived from it get no more access rights ([`rights`]).
+/// Opens a trace, as [`open`] does, and notes its access rights: files derived from it get no more rights than it has ([`rights`]).
 pub(crate) fn open_trace(path: &Path) -> Result<File> {
     let file = open(path)?;
     note(&file.metadata()?);
@@ -57,19 +56,19 @@ fn no_file(kind: FileType) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("it is {what}, no regular file{help}"))
 }
 
-/// Access rights for derived files: those common to all traces read, without execution.
+/// Access rights for derived files: the rights that all traces read so far have in common, without execute permission.
 static RIGHTS: Mutex<Option<Rights>> = Mutex::new(None);
 
 #[derive(Clone, Copy)]
 struct Rights {
     mode: u32,
-    /// Common group of all files, if there is one.
+    /// Group that owns all files read so far; `None` if they have different groups.
     group: Option<u32>,
 }
 
-/// Records that a file with the access rights of `about` is read.
+/// Narrows [`RIGHTS`] to the access rights of a file that is read; `about` is the file's metadata.
 pub(crate) fn note(about: &Metadata) {
-    // Copied from a pipe: the original rights are unknown.
+    // A copy of a pipe has no links; the original's rights are unknown.
     if about.nlink() == 0 {
         return;
     }
@@ -81,24 +80,24 @@ pub(crate) fn note(about: &Metadata) {
     });
 }
 
-/// Makes all files written from now on private to this user.
+/// Makes all files that this process writes from now on private to its user.
 pub(crate) fn keep_private() {
     *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Rights { mode: 0o600, group: None });
 }
 
-/// Returns the access rights for a derived file of `group`; `None` if nothing was read.
+/// Returns the permission bits for a derived file owned by `group`; `None` if no trace was read.
 pub(crate) fn rights(group: u32) -> Option<u32> {
     let rights = (*RIGHTS.lock().unwrap_or_else(PoisonError::into_inner))?;
-    // Another group gets the rights of others.
+    // If the derived file has another group, that group gets the rights that the traces give to others.
     let of_group = if rights.group == Some(group) { 0o060 } else { (rights.mode & 0o006) << 3 };
     // The creator can always read and write.
     Some(0o600 | rights.mode & (0o006 | of_group))
 }
 
-/// Maximum data extents counted; everything beyond them counts as data.
+/// Maximum number of data extents that are counted; everything after them counts as data, holes included.
 const PIECES: usize = 1 << 12;
 
-/// Returns the bytes of a file outside of holes.
+/// Returns the number of bytes of a file that lie outside its holes.
 pub(crate) fn data_bytes(file: &File) -> Result<u64> {
     let size = file.metadata()?.len();
     let (mut at, mut bytes) = (0, 0_u64);
@@ -121,7 +120,7 @@ pub(crate) fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     }
 }
 
-/// File that is read at offsets.
+/// File that is read at explicit offsets (`pread`).
 #[derive(Debug)]
 pub(crate) struct Bytes(pub(crate) File);
 
@@ -143,7 +142,7 @@ impl Source for Bytes {
     }
 }
 
-/// Reader of a file's data, from the beginning, without holes.
+/// Reader of a file's data from beginning to end, skipping holes.
 pub(crate) struct Data {
     file: File,
     at: u64,
@@ -188,7 +187,7 @@ mod tests {
         let devices = ["/dev/null", "/dev/zero", "/dev/tty"].map(|path| (path.into(), "character device"));
         let others = [("pipe", "FIFO"), ("link-to-pipe", "FIFO"), ("socket", "socket"), (".", "directory")];
         for (path, what) in others.map(|(name, what)| (at(name), what)).into_iter().chain(devices) {
-            // Without a terminal, /dev/tty fails differently.
+            // Without a controlling terminal, /dev/tty fails with another error.
             let why = open(&path).unwrap_err();
             assert!(why.to_string().contains(what) || path.ends_with("tty"), "{path:?}: {why}");
         }

@@ -6,8 +6,8 @@
 //! - [`scan`] reads all segments once for all [`topics`], one folder each. Topics return plain results and [`findings`].
 //! - [`render`] turns results into text.
 //!
-//! [`session`] is the start of every command. [`page`] and [`serve`] show all topics in a browser, [`tools`] and [`export`] work on the
-//! file itself, `frames` provides tables for other programs, and [`live`] watches running programs.
+//! [`session`] opens the inputs at the start of every command. [`page`] and [`serve`] show all topics in a browser. [`tools`] and
+//! [`export`] work on the trace file itself, `frames` provides tables for other programs, and [`live`] watches running programs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,47 +1,50 @@
-//! Memory bounds of the analyzer: at most 512 MiB in total, whatever an input holds or claims. Darshan logs of more than 8 MiB may take
-//! up to eight times as much, in proportion to their length. No bound makes a result wrong: where one is reached, the report says what
-//! was left out.
+//! Memory bounds of the analyzer: at most 512 MiB in total, whatever an input contains or claims. Darshan logs of more than 8 MiB may
+//! take up to eight times as much, in proportion to their size. No bound makes a result wrong: where a bound is reached, the report
+//! says what was omitted.
 
-/// Darshan log size up to which the bounds of logs apply as they stand here, in bytes; larger logs get more.
+/// Size of a Darshan log, in bytes, up to which the `LOG_` bounds below apply unchanged; larger logs get higher bounds.
 const LOG_SMALL: u64 = 8 << 20;
-/// Additional log bytes per additional multiple of a bound: a record of some hundred bytes in the file takes some thousands in memory.
+/// Additional log size, in bytes, that raises each bound by its base value: a record of some hundred bytes on disk takes some thousands
+/// in memory.
 const LOG_DOUBLES: u64 = 2 << 20;
-/// Maximum factor by which a bound may grow.
+/// Maximum factor by which a large Darshan log may raise a bound.
 const LOG_TIMES: u64 = 8;
 
-/// Returns the bound for a log of `length` bytes: bound x (1 + (length - 8 MiB) / 2 MiB), at least the bound and at most eight times the
-/// bound. Only a large log may use much memory, not a small one that claims to.
+/// Returns `bound`, adapted to a log of `length` bytes: bound x (1 + (length - 8 MiB) / 2 MiB), at least `bound` and at most 8 x `bound`.
+/// The actual length decides, not sizes claimed inside the log: a small log cannot use much memory.
 #[must_use]
 pub fn of_log(bound: u64, length: u64) -> u64 {
     let more = u128::from(bound) * u128::from(length.saturating_sub(LOG_SMALL)) / u128::from(LOG_DOUBLES);
     bound.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)).min(bound.saturating_mul(LOG_TIMES))
 }
 
-/// Memory for the stripe layouts of a Darshan log, in bytes. For all bounds of logs, excess data is left out and reported as a problem.
+/// Memory for the stripe layouts of a Darshan log, in bytes. Whatever exceeds a `LOG_` bound is skipped and reported as a problem.
 pub const LOG_LAYOUTS: u64 = 24 << 20;
-/// Memory for the reduced records (of all ranks), in bytes.
+/// Memory for the reduced records of a Darshan log (one record that stands for all ranks), in bytes.
 pub const LOG_SHARED: u64 = 48 << 20;
-/// Memory for one rank's records during conversion to a process of the trace, in bytes.
+/// Memory for the records of one Darshan rank while they are converted to a process of the trace, in bytes.
 pub const LOG_RANK: u64 = 64 << 20;
-/// Memory for all processes converted from ranks, in bytes.
+/// Memory for all processes that are converted from the ranks of a Darshan log, in bytes.
 pub const LOG_PROCESSES: u64 = 128 << 20;
-/// Maximum segments of a rank that are sorted at once; more are encoded in parts.
+/// Maximum segments of one Darshan rank that are sorted at once; more are sorted and encoded in several parts.
 pub const LOG_SEGMENTS: usize = 1 << 21;
-/// Maximum size of a rank's encoded segments, in bytes.
+/// Maximum size of one Darshan rank's encoded segments, in bytes.
 pub const LOG_FRAMES: u64 = 64 << 20;
-/// Maximum threads of a rank that are distinguished; further ones are merged.
+/// Maximum threads of one Darshan rank that are distinguished; further threads are merged into one.
 pub const LOG_THREADS: usize = 1 << 10;
-/// Maximum MPI-IO calls of a rank held to find the POSIX calls inside them.
+/// Maximum MPI-IO calls of one Darshan rank kept in memory to find the POSIX calls made inside them.
 pub const LOG_CALLS: usize = 1 << 21;
-/// Maximum MPI-IO segments of a rank held to find their variants; the others get the most common variant of the file.
+/// Maximum MPI-IO segments of one Darshan rank kept in memory to find their variants (independent, collective, nonblocking); further
+/// segments get the most common variant of their file.
 pub const LOG_HELD: usize = 1 << 19;
-/// Maximum partly written stripes followed per thread; beyond that a sample by hash, see [`crate::topics::stripes::sharing`].
+/// Maximum partly written stripes tracked per analysis thread; beyond that a hash-based sample is tracked, see
+/// [`crate::topics::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
-/// Maximum writes to shared stripes whose times are held in one pass over the trace.
+/// Maximum writes to shared stripes whose times are kept in memory during one pass over the trace.
 pub const HELD_WRITES: u64 = 1 << 21;
-/// Maximum passes over the trace for writes to shared stripes.
+/// Maximum passes over the trace that examine writes to shared stripes.
 pub const SHARING_PASSES: usize = 2;
-/// Maximum processes named per stripe.
+/// Maximum processes that a report names per stripe.
 pub const NAMED_PROCESSES: usize = 16;
 /// Maximum size of a text file that the user names (layouts, thresholds), in bytes.
 pub const TEXT_BYTES: u64 = 16 << 20;
@@ -49,42 +52,44 @@ pub const TEXT_BYTES: u64 = 16 << 20;
 pub const YAML_LINE_BYTES: usize = 4096;
 /// Maximum brackets open at once in a YAML layout.
 pub const YAML_BRACKETS: usize = 16;
-/// Maximum components of a layout.
+/// Maximum components (extents with a striping of their own) of a composite file layout.
 pub const LAYOUT_COMPONENTS: usize = 1024;
-/// Maximum collective calls followed per thread; beyond that a sample by hash, see [`crate::topics::layers::collectives`].
+/// Maximum collective calls tracked per analysis thread; beyond that a hash-based sample is tracked, see
+/// [`crate::topics::layers::collectives`].
 pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
-/// Maximum segments of a run for an exact number of calls in flight; in longer runs no starts and ends are held, see
-/// [`crate::topics::layers::concurrency`].
+/// Maximum segments of a run for which the number of calls in flight is computed exactly, from all starts and ends. For longer runs it
+/// is not, see [`crate::topics::layers::concurrency`].
 pub const HELD_CALLS: u64 = 1 << 21;
-/// Number of time bins for the load of storage targets.
+/// Number of time bins in the load history of storage targets.
 pub const LOAD_BINS: usize = 200;
 /// Maximum storage targets whose load is counted individually; further ones are merged.
 pub const LOAD_TARGETS: usize = 2048;
-/// Maximum storage targets whose load is reported individually, those with most bytes; further ones are summed.
+/// Maximum storage targets whose load is reported individually: those with the most bytes. Further targets are reported as one sum.
 pub const LOAD_SHOWN: usize = 256;
-/// Maximum byte ranges of a process's files held at once, see [`crate::topics::checks::walk`].
+/// Maximum byte ranges of one process's files kept in memory at once, see [`crate::topics::checks::walk`].
 pub const HELD_RANGES: usize = 1 << 18;
-/// Maximum file regions followed to find bytes that several processes read.
+/// Maximum file regions tracked to find bytes that several processes read.
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks or offsets named by a finding of `checks` or `compare`.
 pub const NAMED_EXAMPLES: usize = 3;
-/// Number of files, those with most time, for which other layouts are tried.
+/// Number of files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;
-/// Maximum time windows of server load for each layout tried; fewer if memory is short.
+/// Maximum time windows of server load for each simulated layout; fewer if memory is short.
 pub const TRIAL_MOMENTS: usize = 64;
-/// Minimum operations per time window and object: with few, chance makes some targets busier than others.
+/// Minimum average operations per time window and storage object: with fewer, chance alone makes some targets busier than others.
 pub const TRIAL_OPERATIONS: u64 = 128;
-/// Memory for time windows, in bytes per thread; at most as much again while segments within a stripe are counted separately.
+/// Memory for the time windows of layout simulations, in bytes per analysis thread. Up to as much again is used while segments that lie
+/// within one stripe are counted separately.
 pub const TRIAL_BYTES: usize = 64 << 20;
-/// Maximum partly written stripes followed, per file and stripe size tried.
+/// Maximum partly written stripes tracked, per file and simulated stripe size.
 pub const TRIAL_STRIPES: usize = 1 << 12;
-/// Maximum calls of collective operations followed per thread to find stragglers: 32 bytes each.
+/// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
 /// Maximum cells (process, time window, stream, size class, storage target); beyond that time windows are merged, see
 /// [`crate::topics::causes::reading::cells`].
 pub const CELLS: usize = 1 << 18;
-/// Maximum collective calls, over all processes, whose distance from the previous call is kept.
+/// Maximum collective calls, over all processes, whose gap since the process's previous call is kept.
 pub const FOLLOWED_GAPS: usize = 1 << 20;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ impl Pattern {
     /// Parses a glob.
     ///
     /// # Errors
-    /// If the glob is invalid.
+    /// Fails if the glob is invalid.
     pub fn new(glob: &str) -> Result<Self, globset::Error> {
         Ok(Self(Glob::new(glob)?.compile_matcher()))
     }

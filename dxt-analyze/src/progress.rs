@@ -1,5 +1,6 @@
-//! Progress and remarks on standard error: long work shows a bar on a terminal, else a line per 10 %; nothing with `--quiet`. [`now`]
-//! returns the progress for display elsewhere. [`tell`] is the only way to standard error: a full disk or closed pipe ends nothing.
+//! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 %; `--quiet` suppresses
+//! both. [`now`] returns the progress for display elsewhere. All output to standard error goes through [`tell`], which ignores errors:
+//! a full disk or closed pipe does not end the program.
 
 use crate::scan::Progress;
 use crate::text::printable::printable;
@@ -9,10 +10,10 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Minimum segments for a progress bar: about 0.2 s of work.
+/// Minimum number of segments to scan for a progress bar to appear: about 0.2 s of work.
 const LONG: u64 = 5_000_000;
 
-/// True while a bar is shown: there is room for one only, so a scan inside a longer piece of work shows none.
+/// True while a bar is shown. Only one bar fits on the screen, so a scan that is a part of longer work shows none.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -51,7 +52,7 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Current work, shown or not.
+/// Work in progress, even if no bar shows it.
 static NOW: Place = Place(Mutex::new(None));
 
 /// Returns the name and the progress, in percent, of the current work.
@@ -68,12 +69,12 @@ struct Work {
 }
 
 impl Work {
-    /// Returns how many of `parts` equal parts are complete after `done` steps.
+    /// Returns how many of `parts` equal shares of the work are complete after `done` steps.
     fn parts(&self, done: u64, parts: u64) -> u64 {
         (u128::from(done.min(self.steps)) * u128::from(parts) / u128::from(self.steps.max(1))) as u64
     }
 
-    /// Adds `more` steps; returns the tenth that is reached, if it is a new one.
+    /// Adds `more` steps. Returns the number of completed tenths of the work if that number has changed.
     fn reached(&self, more: u64) -> Option<u64> {
         let before = self.done.fetch_add(more, Ordering::Relaxed);
         let now = self.parts(before.saturating_add(more), 10);
@@ -81,7 +82,7 @@ impl Work {
     }
 }
 
-/// Holder of the outermost current work.
+/// Slot for the work in progress; nested work does not replace it.
 #[derive(Debug)]
 struct Place(Mutex<Option<Arc<Work>>>);
 
@@ -90,7 +91,7 @@ impl Place {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the current work, unless it is a part of other work.
+    /// Sets the current work, unless other work is in progress already.
     fn begin(&self, work: &Arc<Work>) {
         self.held().get_or_insert_with(|| Arc::clone(work));
     }
@@ -110,7 +111,7 @@ impl Place {
 pub struct Bar {
     bar: ProgressBar,
     shown: bool,
-    /// True to print lines, without a terminal.
+    /// True to print lines instead of a bar, because standard error is no terminal.
     lines: bool,
     work: Arc<Work>,
 }

@@ -1,4 +1,4 @@
-//! Saturating sums: files may claim any number.
+//! Saturating sums: counters in input files may hold any value, so plain additions could overflow.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign};

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Threshold {
     /// Name, as in the TOML file.
     pub name: &'static str,
-    /// Value in effect.
+    /// Value used in this run: the default or the user's.
     pub value: f64,
-    /// Unit.
+    /// Unit of the value.
     pub unit: &'static str,
     /// Meaning, as a sentence.
     pub meaning: &'static str,
@@ -21,7 +21,7 @@ pub struct Threshold {
 
 macro_rules! thresholds {
     ($($name:ident: $type:ty = $default:literal, $unit:literal, $doc:literal, $source:literal;)+) => {
-        /// Thresholds of a run.
+        /// Values of all thresholds used in a run.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Thresholds {
@@ -35,7 +35,7 @@ macro_rules! thresholds {
         }
 
         impl Thresholds {
-            /// Returns all thresholds, in the order of the documentation.
+            /// Returns all thresholds with their descriptions, in the order of the documentation.
             #[must_use]
             pub fn all(&self) -> Vec<Threshold> {
                 vec![$(Threshold {
@@ -285,7 +285,7 @@ impl Thresholds {
     /// Returns the defaults, overridden by a TOML text.
     ///
     /// # Errors
-    /// [`UsageError`] with the position in the text: invalid TOML, an unknown name, or an invalid value.
+    /// Fails with [`UsageError`] and the position in the text if the TOML, a name or a value in it is invalid.
     pub fn parse(text: &str) -> Result<Self, UsageError> {
         let parsed: Self = toml::from_str(text).map_err(|error| UsageError(error.to_string().trim_end().to_owned()))?;
         match parsed.all().into_iter().find(|threshold| !(threshold.value.is_finite() && threshold.value >= 0.0)) {
@@ -299,7 +299,7 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// Writes the rows of the documentation if DXT_BLESS=1.
+    /// Compares the documentation with the thresholds; with DXT_BLESS=1, rewrites its rows instead.
     #[test]
     fn the_documentation_has_each_threshold_as_it_is() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses.md");

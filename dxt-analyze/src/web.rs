@@ -1,7 +1,7 @@
-//! Servers on this machine: report pages on 127.0.0.1, and metrics for Prometheus.
+//! HTTP servers of the analyzer: report pages on 127.0.0.1, and metrics for Prometheus.
 //!
 //! - No client can block a server: a connection carries one request with bounded size and time. At the connection limit the oldest
-//!   connection is closed, except for those whose answer is being made.
+//!   connection is closed, unless the server is still computing its answer.
 //! - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this
 //!   address (DNS rebinding).
 //! - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
@@ -36,21 +36,21 @@ const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Timeout for sending an answer, from when it is ready.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Pause if the system cannot accept another connection.
+/// Pause after the system fails to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output.
 ///
 /// # Errors
-/// If the port is taken.
+/// Fails if the port is taken.
 pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     host_until(port, routes, std::future::pending())
 }
 
-/// Serves as [`host`] does, but also ends when `failed` resolves: the data behind the pages could not be read.
+/// Serves as [`host`] does, but also ends when `failed` resolves: it reports that the data behind the pages can no longer be read.
 ///
 /// # Errors
-/// If the port is taken, or the error from `failed`.
+/// Fails if the port is taken, or with the error that `failed` returns.
 pub(crate) fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,
@@ -58,15 +58,15 @@ pub(crate) fn host_until(
 ) -> Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(listen(port, routes, failed));
-    // A scan that nobody waits for any more ends with the process.
+    // A scan whose result nobody awaits ends with the process.
     runtime.shutdown_background();
     result
 }
 
-/// Returns a single-threaded runtime.
+/// Returns a single-threaded asynchronous runtime.
 ///
 /// # Errors
-/// If the system refuses.
+/// Fails if the system cannot create the runtime.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
 }
@@ -102,22 +102,23 @@ fn random_word() -> Result<String> {
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Accepted host names of a server: the loopback names with its port, and others that it is given.
+/// Host names under which a server accepts requests: the loopback names with its port, and further names added by [`Self::with`].
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     port: u16,
     names: Vec<String>,
-    /// Accepts any numeric address: DNS rebinding needs a name.
+    /// True to accept any numeric address: DNS rebinding needs a name, so numeric addresses are safe.
     numbers: bool,
 }
 
 impl Hosts {
-    /// Accepts the loopback names.
+    /// Returns a set that contains the loopback names with `port`.
     pub(crate) fn new(port: u16) -> Self {
         Self { port, names: ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into(), numbers: false }
     }
 
-    /// Also accepts `named`, the address listened at. If that means all addresses, accepts any number and `node`, this node's name.
+    /// Adds `named`, the address on which the server listens. If it is the wildcard address, adds all numeric addresses and `node`, this
+    /// node's name.
     pub(crate) fn with(mut self, named: &str, node: &str) -> Self {
         let number = number(named);
         self.numbers = number.is_some_and(|number| number.is_unspecified());
@@ -135,7 +136,7 @@ fn number(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// State of a connection: waiting for the request, making the answer, sending the answer.
+/// States of a connection: waiting for the request, computing the answer, sending the answer.
 const ASKS: u8 = 0;
 const WAITS: u8 = 1;
 const TAKES: u8 = 2;
@@ -151,10 +152,10 @@ impl Connection {
     }
 }
 
-/// Answers connections forever.
+/// Answers requests to `app` forever.
 ///
 /// # Errors
-/// None: failures concern single connections only.
+/// Never fails: errors on one connection only close that connection.
 pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
     let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
     let mut open: VecDeque<Connection> = VecDeque::new();
@@ -163,14 +164,15 @@ pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> R
         open.retain(|one| !one.task.is_finished());
         match accepted {
             Ok((stream, _)) if has_room(&mut open) => open.push_back(begin(stream, app.clone())),
-            // Every connection is waiting for an answer: the new one is dropped.
+            // Every open connection is waiting for its answer, so the new connection is dropped.
             Ok(_) => {}
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
-/// True if there is room for a connection, after closing the oldest one without a request, or else the oldest one taking its answer.
+/// Returns true if another connection may be accepted. If necessary, first closes the oldest connection that has sent no request, or
+/// else the oldest that is receiving its answer.
 fn has_room(open: &mut VecDeque<Connection>) -> bool {
     if open.len() < MOST_CONNECTIONS {
         return true;
@@ -214,7 +216,7 @@ fn begin(stream: TcpStream, app: Router) -> Connection {
     Connection { task: task.abort_handle(), is_at }
 }
 
-/// Rejects requests for other hosts, and sets the security headers of answers.
+/// Rejects requests for host names outside `hosts`, and sets the security headers of all answers.
 async fn guarded(hosts: Hosts, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let mut answer = if hosts.has(host) {

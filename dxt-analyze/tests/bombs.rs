@@ -1,5 +1,5 @@
-//! Tests of small files that unpack to much data: reading and analyzing any log or trace takes at most 512 MiB, as enforced by the
-//! allocator. The analyzer reports the parts left out.
+//! Tests of decompression bombs: small files that unpack to much data. Reading and analyzing any log or trace takes at most 512 MiB, as
+//! enforced by the allocator. The analyzer reports the data that it omits.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 #[path = "../../trace-format/tests/common/spool.rs"]
@@ -41,12 +41,12 @@ fn within<T>(bound: usize, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Writes a log of format 3.41 of a job on `ranks` ranks: records of one module, written by `fill`, in one zlib stream.
+/// Writes a Darshan log of format 3.41 for a job on `ranks` ranks. Its only module's records are written by `fill`, in one zlib stream.
 fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&mut dyn Write)) {
     log_of_size(path, ranks, place, version, 8 << 20, fill);
 }
 
-/// Writes a log as [`log`] does, of less than `most` bytes.
+/// Writes a log as [`log`] does, and asserts that the file is smaller than `most` bytes.
 fn log_of_size(path: &Path, ranks: i64, place: usize, version: u32, most: usize, fill: impl FnOnce(&mut dyn Write)) {
     let zlib = |fill: &mut dyn FnMut(&mut dyn Write)| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -80,12 +80,12 @@ fn put(out: &mut dyn Write, numbers: &[i64]) {
     out.write_all(&bytes).unwrap();
 }
 
-/// Writes POSIX records, each of its own file.
+/// Returns a function that writes `count` POSIX records, each for a file of its own.
 fn posix(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let mut record = vec![3_i64; 2 + 69 + 17];
         record[71..].fill(1.0_f64.to_bits().cast_signed());
-        // Rank 0, which every job has; otherwise the records would be set aside.
+        // Counters that name a rank get 0, which exists in every job. Otherwise the records would be rejected as invalid.
         for (name, value) in darshan_log::counters::int_names(Module::Posix).iter().zip(&mut record[2..]) {
             if name.ends_with("_RANK") {
                 *value = 0;
@@ -98,7 +98,7 @@ fn posix(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Writes heat maps with the maximum number of bins that are read.
+/// Returns a function that writes `count` heat maps, each with the maximum number of time bins that the reader accepts.
 fn heat(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let bins = vec![1_i64; 2 << 16];
@@ -110,7 +110,7 @@ fn heat(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Writes a DXT record of `writes` writes, each by its own thread.
+/// Returns a function that writes one DXT record with `writes` writes, each by a different thread.
 fn threads(writes: i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         put(out, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, 0]);
@@ -120,7 +120,7 @@ fn threads(writes: i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Writes `count` DXT records, each of its own file with one write.
+/// Returns a function that writes `count` DXT records, each for a file of its own with one write.
 fn files(count: i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         for number in 0..count {
@@ -130,7 +130,7 @@ fn files(count: i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Runs all analyses of a report; returns the number of problems, and true if the data are complete.
+/// Runs all analyses of a report on a log. Returns the number of problems, and true if the data are complete.
 fn analyze(path: &Path) -> (u64, bool) {
     let source = || vec![Source::Path(path.to_owned())];
     let run = load(source(), None).unwrap();
@@ -139,7 +139,7 @@ fn analyze(path: &Path) -> (u64, bool) {
     let _ = checks_of(&run, &checks::Options::default());
     let _ = layers_of(&run, &Options::default());
     let _ = timeline_of(&run, 100);
-    // Records may be left out for lack of room only.
+    // Records may be omitted for lack of memory only.
     let damaged = summary.missing.problems.iter().find(|problem| problem.what.contains("set aside"));
     assert_eq!(damaged, None, "the log is not as it was meant");
     drop(run);
@@ -167,7 +167,7 @@ fn bombs_of_every_module_are_read_within_the_bound() {
     assert_eq!(logs.len(), 8);
     for path in &logs {
         let (problems, complete) = bounded(|| analyze(path));
-        // Threads are merged, and nothing is left out.
+        // Threads are merged, and nothing is omitted.
         let whole = path.ends_with("threads.darshan");
         assert_eq!((problems == 0, complete), (whole, whole), "{}", path.display());
     }
@@ -198,7 +198,7 @@ fn a_compressed_table_is_no_log() {
     };
     let table = said("table.csv.gz", b"rank,file\n0,/a\n");
     assert!(!table.contains("Darshan") && table.contains("compressed by gzip"), "{table}");
-    // A file named as a log is reported as one.
+    // A file whose name ends like a log's is reported as a damaged log.
     let named = said("table.darshan", b"rank,file\n0,/a\n");
     assert!(named.contains("not a Darshan log") && named.contains("compressed by gzip"), "{named}");
     assert!(!named.contains("DXT trace"), "{named}");
@@ -213,7 +213,7 @@ fn a_compressed_table_is_no_log() {
     assert!(packed.contains("decompress it first"), "{packed}");
 }
 
-/// Writes records that all differ, as measured ones do: the log exceeds 8 MiB, and reading it may take more memory.
+/// Returns a function that writes records that all differ, as measured ones do: the log exceeds 8 MiB, and reading it may take more memory.
 fn measured(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let names = darshan_log::counters::int_names(Module::Posix);
@@ -255,7 +255,7 @@ fn a_large_log_that_was_measured_is_complete() {
     }
 }
 
-/// Unknown modules are reported as skipped, and affect no others.
+/// Records of unknown Darshan modules are reported as skipped, and the other modules are still read.
 #[test]
 fn modules_that_are_not_known_are_passed_over_by_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +269,7 @@ fn modules_that_are_not_known_are_passed_over_by_name() {
     }
 }
 
-/// Spilled segments may be far larger than this machine's memory.
+/// A spill file (segments moved out of memory by the tracer) may be far larger than this machine's memory.
 #[test]
 fn a_spill_is_never_in_memory_as_a_whole() {
     use trace_format::columns::TickScale;

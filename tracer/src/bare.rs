@@ -1,7 +1,7 @@
-//! Threads and processes in this memory without thread-local storage of their own: clone(2) with CLONE_VM but not CLONE_SETTLS, vfork(2).
-//! They see the block ([`tls`]) of the thread that made them, and would append to its chunk. Before making one, that thread stores its id
-//! and a bit in its block. While the bit is set, a call checks which thread it runs on, and only the owner's are recorded. Other threads do
-//! not check.
+//! Threads and processes that share this memory but have no thread-local storage of their own: clone(2) with CLONE_VM but not CLONE_SETTLS,
+//! vfork(2). They see the thread block ([`tls`]) of the thread that created them, and would append to its chunk. Before creating one, that
+//! thread stores its id and a bit in its block. While the bit is set, each call checks which thread it runs on, and only the owner's calls
+//! are recorded. Threads without the bit do not check.
 //!
 //! Not seen: threads made by a system call in the program's own machine code, until a chunk is full ([`found`]).
 #![expect(unsafe_code, reason = "gettid(2)")]
@@ -10,7 +10,7 @@ use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{errno, handles, process, record, sys};
 
-/// Prepares for a clone(2) with these flags by the calling thread.
+/// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use it too.
 pub(crate) fn cloning(flags: u64) {
     process::may_be_shared();
     let has = |flag: libc::c_int| flags & flag as u64 != 0;
@@ -27,12 +27,13 @@ pub(crate) fn cloning(flags: u64) {
     }
 }
 
-/// Prepares for a vfork(2) by the calling thread.
+/// Prepares for a vfork(2) by the calling thread: its block is shared until it resumes.
 pub(crate) fn vforking() {
     cloning((libc::CLONE_VM | libc::CLONE_VFORK) as u64);
 }
 
-/// Marks the thread's block as shared; if `until_back`, only until this thread goes on. If a borrower lends it on, the owner stays.
+/// Marks the thread-local block of `thread` as shared with a thread that has none of its own. `until_back`: only until the block's owner
+/// makes its next call. If a borrowing thread shares the block further, the recorded owner does not change.
 fn lend(thread: &Thread, until_back: bool) {
     if !thread.is_lent() {
         let errno = errno::save();
@@ -47,12 +48,13 @@ fn tid() -> u32 {
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// True if the caller may be another thread than the block's owner.
+/// True if the calling thread may be one that only shares the thread-local block `thread` and does not own it.
 pub(crate) fn may_be(thread: &Thread) -> bool {
     thread.is_lent()
 }
 
-/// True if a call comes from the block's own thread; counts others, except those of a vfork(2) child. Preserves errno.
+/// True if the calling thread owns the thread-local block `thread`. Counts calls of other threads as lost, except those of a vfork(2)
+/// child. Preserves errno.
 #[cold]
 pub(crate) fn is_owner(thread: &Thread) -> bool {
     let errno = errno::save();
@@ -70,7 +72,8 @@ pub(crate) fn is_owner(thread: &Thread) -> bool {
     false
 }
 
-/// Checks, when a chunk is full, that it belongs to the calling thread; otherwise marks the block as shared and returns false.
+/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled it. Otherwise marks the
+/// thread-local block as shared and returns false.
 pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     let me = tid();
     let is_owner = me == owner || me == 0 || owner == 0;
@@ -83,7 +86,7 @@ pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     is_owner
 }
 
-/// Ends all loans in a forked child, which has one thread.
+/// Ends all sharing of blocks in a forked child, which has one thread.
 pub(crate) fn in_child() {
     tls::current().is_alone();
 }

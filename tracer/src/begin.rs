@@ -7,7 +7,7 @@ use crate::{buffer, clock, describe, late, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
 
-/// Size of the arena, in bytes.
+/// Size of the arena for segments of I/O calls, in bytes.
 pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
@@ -17,18 +17,19 @@ pub(crate) fn meetings_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
-/// Minimum bytes for calls after the trace was written, which are neither packed nor folded. Not committed before use.
+/// Minimum size of the memory for segments of calls made after the trace was written, in bytes. Not committed before use.
 const LATE_BYTES: usize = 4 << 20;
 
-/// Streams with counters in trace mode: few segments are folded.
+/// Maximum number of streams (file and operation) with counters in trace mode, where most calls are recorded as segments.
 const COUNTERS: usize = 1 << 18;
 
-/// Journal size in bytes: `JOURNAL` in trace mode; in counters mode by number of files, from `LEAST_JOURNAL` to `JOURNAL`.
+/// Size of the spool's journal (file names and other definitions), in bytes: `JOURNAL` in trace mode; in counters mode by number of files,
+/// from `LEAST_JOURNAL` to `JOURNAL`.
 const JOURNAL: usize = 256 << 20;
 const LEAST_JOURNAL: usize = 16 << 20;
 const JOURNAL_PER_FILE: usize = 8 << 10;
 
-/// Returns the sizes of the spool's parts.
+/// Returns the sizes to request for the parts of the spool (journal, arenas, counters).
 fn sizes() -> Sizes {
     let scale = memory::scale();
     let (late, counting) = (late::has_begun(), buffer::counting::is_on());
@@ -44,7 +45,7 @@ fn sizes() -> Sizes {
     Sizes { journal, arena, meetings, counters, scale }
 }
 
-/// Makes the spool if it is wanted and missing; false if there is no memory for segments yet.
+/// Creates the spool if it is wanted and missing; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late::has_begun() {
@@ -63,7 +64,7 @@ pub(crate) fn begin() -> bool {
     })
 }
 
-/// Writes identity and job of this process into the journal: at its start, and when MPI has added information.
+/// Writes identity and job of this process into the spool's journal: at its start, and again when MPI has added information.
 pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;

@@ -11,20 +11,20 @@ use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
 
-/// Functions that prove that a library is present, their wrapped names if a tracer is linked in, their layer, and the note to count.
+/// Libraries searched for: a function that proves presence, the name of its wrapper if a tracer is linked in, layer, and note to count.
 const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
     (b"MPI_Init\0", b"__wrap_MPI_Init\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"MPI_Init_thread\0", b"__wrap_MPI_Init_thread\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"H5Fopen\0", b"__wrap_H5Fopen\0", Layer::Hdf5, Note::BuiltInHdf5),
     (b"ncmpi_open\0", b"__wrap_ncmpi_open\0", Layer::Pnetcdf, Note::BuiltInPnetcdf),
 ];
-/// Upper bound of the length of these names, in bytes.
+/// Upper bound of the length of the function names, in bytes.
 const NAME_BYTES: usize = 32;
-/// Maximum bytes of the symbol and string tables: some 300,000 functions.
+/// Maximum size of the symbol and string tables that are searched, in bytes: some 300,000 functions.
 const MOST_BYTES: u64 = 32 << 20;
-/// Maximum matches in the string table: a name is also the end of longer ones.
+/// Maximum number of matches kept from the string table. More than one is normal: a name is also the end of longer names.
 const PLACES: usize = 64;
-/// Size of a section header and of a symbol, in bytes (ELF-64).
+/// Size of an ELF-64 section header, in bytes; the next constant is that of a symbol.
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// Maximum number of sections examined: programs have some 30 to 45.
@@ -34,7 +34,7 @@ const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Notes which libraries are in the program, once; in an MPI job on rank 0 only.
+/// Searches the program for statically linked libraries and adds a note to the trace for each, once; in an MPI job on rank 0 only.
 #[cold]
 #[inline(never)]
 pub(crate) fn note() {
@@ -56,7 +56,7 @@ pub(crate) fn note() {
     }
 }
 
-/// Open file of the program.
+/// Descriptor of the program's executable file.
 struct Program(c_int);
 
 impl Drop for Program {
@@ -80,7 +80,7 @@ impl Program {
         (usize::try_from(length) == Ok(into.len())).then_some(())
     }
 
-    /// Returns for each of [`LIBRARIES`] if the program defines the function, and if it defines its wrapper.
+    /// Returns two values for each of [`LIBRARIES`]: true if the program defines the function, and true if it defines its wrapper.
     fn defined(&self) -> Option<[[bool; 2]; LIBRARIES.len()]> {
         let mut head = [0_u8; size_of::<libc::Elf64_Ehdr>()];
         self.fill(0, &mut head)?;
@@ -103,7 +103,7 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the offsets in the string table at which a wanted name begins: offset, library, and 0 for the name or 1 for its wrapper.
+    /// Finds the wanted names in the string table: offset, index of the library, and 0 for the function's name or 1 for its wrapper's.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;
@@ -135,7 +135,7 @@ impl Program {
         Some(out)
     }
 
-    /// Returns which of the `names` belong to functions that the program defines.
+    /// Returns two values for each library: which of the names found in the string table belong to functions that the program defines.
     fn symbols(
         &self,
         (at, bytes): (u64, u64),

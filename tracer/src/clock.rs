@@ -7,31 +7,31 @@ use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
 use trace_format::segment::NO_TIME;
 
-/// Time at which the clock was stopped, in ticks and in ns of CLOCK_MONOTONIC; 0 while it runs.
+/// Time at which the clock was stopped, in ticks; 0 while it runs. The next variable has the same time in ns of CLOCK_MONOTONIC.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// True if the counter is to be used again once the clock resumes.
+/// True if ticks came from the processor's counter before the clock was stopped; they will again once it resumes.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
-/// Source that [`of_call`] reads: one of the three below.
+/// Clock that [`of_call`] reads: one of the three values below.
 static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
-/// Same source as [`now`], out of line.
+/// [`of_call`] reads the same clock as [`now`], through a function call.
 const BY_CLOCK: u8 = 0;
-/// The processor's counter.
+/// [`of_call`] reads the processor's counter.
 const BY_COUNTER: u8 = 1;
-/// No source: DXT_TIMING=off.
+/// [`of_call`] reads no clock: DXT_TIMING=off.
 const UNTIMED: u8 = 2;
 static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 
-/// Current time, in ticks.
+/// Returns the current time, in ticks.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
 }
 
-/// Current time of a wrapped function before or after its call, in ticks; constant if calls are not timed.
+/// Returns the time to record as start or end of a wrapped call, in ticks. Constant if DXT_TIMING=off.
 #[inline(always)]
 pub(crate) fn of_call() -> u64 {
     match CALLS.load(Ordering::Relaxed) {
@@ -41,17 +41,17 @@ pub(crate) fn of_call() -> u64 {
     }
 }
 
-/// Stops timing calls. For the constructor.
+/// Turns off timing of calls. Called from the library's constructor.
 pub(crate) fn leave_calls_untimed() {
     CALLS.store(UNTIMED, Ordering::Release);
 }
 
-/// True if calls are timed.
+/// True if calls are timed (false with DXT_TIMING=off).
 pub(crate) fn times_calls() -> bool {
     CALLS.load(Ordering::Relaxed) != UNTIMED
 }
 
-/// Allows or forbids reading the processor's counter.
+/// Allows (`may`) or forbids use of the processor's counter as clock.
 fn use_counter(may: bool, order: Ordering) {
     USE_COUNTER.store(may, order);
     if times_calls() {
@@ -59,7 +59,7 @@ fn use_counter(may: bool, order: Ordering) {
     }
 }
 
-/// Out of line: reading a clock through the vDSO is a call anyway, and the counter's path stays short.
+/// Reads CLOCK_MONOTONIC. Not inlined: the vDSO is a call anyway, and the path that reads the counter stays short.
 #[cold]
 #[inline(never)]
 fn without_counter() -> u64 {
@@ -69,7 +69,8 @@ fn without_counter() -> u64 {
     }
 }
 
-/// Stops the clock: the processor's counter, which the vDSO reads too, may no longer be read. Later calls get the time of this stop.
+/// Stops the clock because the processor's counter, which the vDSO reads too, may no longer be read. Later calls all get the time of this
+/// stop.
 pub(crate) fn stop() {
     if STOPPED_TICKS.load(Ordering::Relaxed) == 0 {
         let (ticks, ns) = compare();
@@ -80,7 +81,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Resumes the clock.
+/// Resumes the stopped clock.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
         use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
@@ -136,17 +137,18 @@ fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC) as u64
 }
 
-/// Wall clock, in ns since 1970-01-01 UTC.
+/// Returns the wall-clock time, in ns since 1970-01-01 UTC.
 pub(crate) fn unix_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
-/// Reads ticks and another clock at (nearly) the same moment.
+/// Reads the tick clock and another clock, `read`, at (nearly) the same moment.
 fn pair(read: impl Fn() -> i64) -> (u64, i64) {
     at_once(now, read)
 }
 
-/// Reads two clocks at (nearly) the same moment: takes the tightest of five tries, since the process may be preempted within one.
+/// Reads two clocks, `around` and `read`, at (nearly) the same moment. Returns the tightest of five tries, since the process may be
+/// preempted within one.
 fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
@@ -160,7 +162,7 @@ fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     (best.1, best.2)
 }
 
-/// Sets the process's time zero to now: at start, and again in a forked child.
+/// Sets the process's time zero to now. Called at start, and again in a forked child.
 pub(crate) fn start() {
     use_counter(counter_is_invariant(), Ordering::Relaxed);
     let (base, monotonic) = pair(|| monotonic_ns() as i64);
@@ -171,25 +173,25 @@ pub(crate) fn start() {
     EPOCH_UNIX_NS.store(unix - (at as i64 - monotonic), Ordering::Relaxed);
 }
 
-/// True if ticks are those of the processor's counter.
+/// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
 fn is_counter() -> bool {
     let stopped = STOPPED_TICKS.load(Ordering::Acquire) != 0;
     if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
 }
 
-/// The process's time zero on each clock.
+/// Start of the process's time axis (time zero), as each clock shows it.
 pub(crate) struct Base {
-    /// True if ticks are those of the processor's counter.
+    /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
     /// Time zero, in ticks.
     pub(crate) ticks: u64,
-    /// Time zero of CLOCK_MONOTONIC, in ns.
+    /// Time zero as CLOCK_MONOTONIC shows it, in ns.
     pub(crate) monotonic_ns: u64,
-    /// Time zero of the wall clock, in ns since 1970-01-01 UTC.
+    /// Time zero as the wall clock shows it, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// Returns the process's time zero.
+/// Returns the process's time zero on each clock.
 pub(crate) fn base() -> Base {
     Base {
         counter: is_counter(),
@@ -199,7 +201,7 @@ pub(crate) fn base() -> Base {
     }
 }
 
-/// Returns ticks and CLOCK_MONOTONIC in ns of one moment.
+/// Reads ticks and CLOCK_MONOTONIC (ns) at the same moment.
 pub(crate) fn compare() -> (u64, u64) {
     match STOPPED_TICKS.load(Ordering::Acquire) {
         0 => {}
@@ -211,22 +213,22 @@ pub(crate) fn compare() -> (u64, u64) {
 
 /// Clock parameters stored in a trace.
 pub(crate) struct Calibration {
-    /// Conversion from ticks to ns since the epoch.
+    /// Conversion from ticks to ns since the process's time zero.
     pub(crate) scale: TickScale,
     /// Ticks per second.
     pub(crate) hz: u64,
     /// Clock that ticks come from.
     pub(crate) source: ClockSource,
-    /// Wall clock at time zero, in ns since 1970-01-01 UTC.
+    /// Wall-clock time of the process's time zero, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// Returns the conversion from ticks to ns since the epoch, at its current accuracy.
+/// Returns the conversion from ticks to ns since the epoch, at the rate measured so far.
 pub(crate) fn scale_now() -> TickScale {
     calibrate().scale
 }
 
-/// Measures the rate over the time since [`start`].
+/// Measures the tick rate over the time since [`start`].
 pub(crate) fn calibrate() -> Calibration {
     let base = BASE_TICKS.load(Ordering::Relaxed);
     let epoch_unix_ns = EPOCH_UNIX_NS.load(Ordering::Relaxed);

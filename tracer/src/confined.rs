@@ -27,20 +27,20 @@ use crate::{
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True once the user has been informed.
+/// True once the user has been informed of the confinement.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
+/// Seccomp filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filters {
-    /// 0: none; 1: strict mode; 2: filters.
+    /// Seccomp mode. 0: none; 1: strict mode; 2: filters.
     mode: u32,
     /// Number of filters; `None` if the kernel does not report it.
     number: Option<u32>,
 }
 
-/// True if no filter makes the tracer's system calls a risk for the program; otherwise reports why nothing is recorded. Makes only the
-/// calls named above. `DXT_SECCOMP=trust`: the filter is known to be harmless.
+/// True if no seccomp filter makes the tracer's system calls a risk for the program; otherwise prints why nothing is recorded. Makes only
+/// the calls named above. `DXT_SECCOMP=trust` means: the filter is known to be harmless.
 pub(crate) fn may_start(environment: &impl Environment) -> bool {
     if environment.get(c"DXT_SECCOMP") == Some(b"trust") {
         return true;
@@ -58,17 +58,17 @@ pub(crate) fn may_start(environment: &impl Environment) -> bool {
     of_all
 }
 
-/// Asks prctl(2), used without proc(5). A kernel without filters answers EINVAL.
+/// Asks prctl(2) if a seccomp filter is in force; used without proc(5). A kernel without filters answers EINVAL.
 fn is_filtered() -> bool {
     // SAFETY: only a query.
     let mode = unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0_usize, 0_usize, 0_usize, 0_usize) };
     mode > 0 || mode < 0 && errno::save().value() != libc::EINVAL
 }
 
-/// Bytes kept of a line: enough for the lines of interest.
+/// Bytes kept of each line of the status file: enough for the lines of interest.
 const LINE_BYTES: usize = 64;
 
-/// Reads the filters of a process from its status file; `None` if that fails. A kernel without filters reports none.
+/// Reads a process's seccomp filters from its status file; `None` if that fails. A kernel without filters reports none.
 fn filters_of(status: &CStr) -> Option<Filters> {
     let file = open(status, libc::O_RDONLY | libc::O_CLOEXEC)?;
     let mut found = Filters { mode: 0, number: None };
@@ -108,8 +108,9 @@ fn open(path: &CStr, flags: libc::c_int) -> Option<libc::c_long> {
     (file >= 0).then_some(file)
 }
 
-/// Writes a line to standard error by system calls that the dynamic linker has made too, except write(2). First opens standard error anew
-/// without blocking: a pipe without reader refuses that, which avoids SIGPIPE; so does a socket, which then gets no message.
+/// Writes a line to standard error. Uses only system calls that the dynamic linker has made too, except write(2). First opens standard
+/// error anew without blocking: that fails for a pipe without a reader, which avoids SIGPIPE. It also fails for a socket, which then gets
+/// no message.
 fn say_plainly(line: &[u8]) {
     let errno = errno::save();
     let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
@@ -123,8 +124,8 @@ fn say_plainly(line: &[u8]) {
     errno.restore();
 }
 
-/// Runs `call`, which confines this thread or all of them if `succeeded` returns true. `strict` mode also forbids reading the processor's
-/// counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
+/// Runs `call`, which confines this thread or all threads by seccomp if `succeeded` returns true. `strict`: strict mode, which also forbids
+/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
 pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
@@ -151,7 +152,7 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
     result
 }
 
-/// Runs `call`, after which the processor's counter may not be read if `succeeded` returns true.
+/// Runs `call`, after which the processor's counter may no longer be read if `succeeded` returns true for its result.
 pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     if !record::is_begun() {
         return call();
@@ -166,7 +167,7 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
     result
 }
 
-/// Prepares for a time without system calls; true if calls recorded then outlive the process.
+/// Prepares for the time when system calls are forbidden; true if calls recorded from then on survive the process (in a spool).
 fn make_ready() -> bool {
     // A signal must end the process without any additional system call, as if the tracer were absent.
     signals::step_back();
@@ -200,21 +201,21 @@ fn make_ready() -> bool {
     true
 }
 
-/// Reports once, however often the program confines itself.
+/// Prints a message once, however often the program confines itself.
 fn tell(parts: &[&[u8]]) {
     if !SAID.swap(true, Ordering::Relaxed) {
         say(parts);
     }
 }
 
-/// True if a forked child is confined like its parent: it then can have no memory of its own and records nothing.
+/// True if a forked child is confined like its parent: it cannot get memory of its own and records nothing.
 pub(crate) fn in_child() -> bool {
     SAID.store(false, Ordering::Relaxed);
     sys::in_child();
     sys::is_shut()
 }
 
-/// Counts a fork of a confined process.
+/// Counts a fork of a process confined by seccomp, since the child records nothing; the count is stored in the trace.
 pub(crate) fn in_parent() {
     if sys::is_shut() {
         Note::ConfinedChild.count();

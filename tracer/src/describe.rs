@@ -5,7 +5,7 @@ use crate::config::{self, Config};
 use crate::{anonymize, job, mpi, ops};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, ProcessInfo, SharedName};
 
-/// Builds the job block from this process's view, with the given shared names and mounted file systems.
+/// Builds the trace's description of the job (the job block) as this process sees it, with the given shared file names and mounts.
 pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     let identity = job::identity();
     let world = mpi::world();
@@ -29,7 +29,8 @@ pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     anonymize::job(Job { info, ops: ops::table(), names, settings, mounts })
 }
 
-/// Returns identity and times of this process. Fields that depend on its segments are left to the writer.
+/// Returns identity and times of this process. `by`: function or signal that ends it. Fields that depend on segments are left to the
+/// writer.
 pub(crate) fn process(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();

@@ -26,32 +26,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) enum Next {
     /// The process ends, with all its threads.
     Gone,
-    /// The last steps of exit(3) in the C library follow, with other threads running.
+    /// Only the last steps of exit(3) in the C library follow, during which other threads may run.
     Destructors,
 }
 
-/// State before an exec(3).
+/// Recording state to restore if exec(3) fails.
 pub(crate) struct Stay {
     state: State,
     set_aside: bool,
 }
 
-/// True while a trace is being written: one at a time.
+/// True while a trace is being written: only one at a time.
 static WRITING: AtomicBool = AtomicBool::new(false);
 
-/// Maximum waits of 1 ms until another thread has written its trace. A process that ends twice at once waits, but not for a hung file
-/// system.
+/// Maximum number of 1 ms waits until another thread has written its trace. A thread that ends the process a second time waits, but not for
+/// a hung file system.
 const MOST_WAITS: u32 = 2_000;
 
-/// True while everything has been written and exec(3) is the next step.
+/// True while everything has been written and a thread calls exec(3).
 static BECOMING: AtomicBool = AtomicBool::new(false);
 
-/// True if all is written and threads wait for the outcome of exec(3): a signal that ends the process now has nothing to wait for.
+/// True if the trace is written and threads wait for the outcome of exec(3). A fatal signal may then end the process at once.
 pub(crate) fn is_becoming() -> bool {
     BECOMING.load(Ordering::Acquire)
 }
 
-/// Thread in exec(3), its stack pointer then, and the state before.
+/// Thread that calls exec(3), its stack pointer at that time, and the recording state before.
 static BECOMES: Becomes = Becomes {
     thread: AtomicUsize::new(0),
     frame: AtomicUsize::new(0),
@@ -66,8 +66,8 @@ struct Becomes {
     set_aside: AtomicBool,
 }
 
-/// Returns the state before exec(3) if this thread had started it and a signal handler left that call by a jump. A thread counts as still
-/// in exec as long as its stack is deeper than then: a handler's frames are, by more than the signal frame.
+/// Returns the state before exec(3) if this thread had started exec and a signal handler left it by a jump. A thread counts as still in
+/// exec as long as its stack is deeper than at that time: a handler's frames are, by more than the signal frame.
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
     if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
@@ -81,8 +81,8 @@ fn as_before() -> Stay {
     Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) }
 }
 
-/// Called by threads that have waited for some time: resumes recording if the thread in exec(3) does something else by now. That thread
-/// itself resumes when it makes a call ([`left_behind`]).
+/// Resumes recording if the thread that called exec(3) does something else by now. Called by threads that have waited for some time. The
+/// exec thread itself resumes when it makes a call ([`left_behind`]).
 pub(crate) fn look_after() {
     if is_becoming() && exec_watchdog::is_certain(clock::compare().1) {
         let blocked = memory::Blocked::all();
@@ -100,7 +100,7 @@ pub(crate) fn in_child() {
     WRITING.store(false, Ordering::Relaxed);
 }
 
-/// Waits until no trace is being written, and reserves writing for the caller; false if that takes too long.
+/// Waits until no other thread is writing a trace, and reserves writing for the caller; false if that takes too long.
 fn begin_writing() -> bool {
     for _ in 0..MOST_WAITS {
         if !WRITING.swap(true, Ordering::AcqRel) {
@@ -111,12 +111,12 @@ fn begin_writing() -> bool {
     false
 }
 
-/// Returns the state in which calls are recorded now.
+/// Returns the recording state in which calls are recorded now (On, or Late after a trace).
 fn recording() -> State {
     if state::is_late() { State::Late } else { State::On }
 }
 
-/// Writes a trace with all ranks; see [`flush::all_ranks`].
+/// Writes one trace together with all ranks; see [`flush::all_ranks`].
 pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     let alone = begin_writing();
     budget::ask_again();
@@ -131,7 +131,7 @@ pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     }
 }
 
-/// Parks all other threads and writes a trace. Calls that did not get into a trace stay where they were.
+/// Parks all other threads and writes a trace of this process alone. Calls that did not get into a trace stay in memory.
 fn write_alone(config: &Config, by: &'static str) -> Outcome {
     budget::ask_again();
     handles::read_layouts_again();
@@ -150,13 +150,13 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     outcome
 }
 
-/// True if there is a trace to write. Late calls stay in their spool while more may come, and in counters mode, where they are not counted.
-/// Without a spool, the number of late calls must be reported.
+/// True if there are calls to write to a trace. Calls made after the last trace stay in their spool while more may come, and in counters
+/// mode, which does not count them. Without a spool they are written, since the number of lost calls must be reported.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }
 
-/// Writes the trace because the process ends.
+/// Writes the trace because the process ends. `by`: function or signal that ends it; `next`: what follows.
 pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     if !begin_writing() {
         return;
@@ -184,13 +184,13 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// Continues after the trace has been written. Waiting threads are not woken: usually the process is gone before they look.
+/// Continues after the trace has been written. Does not wake waiting threads: usually the process has ended before they check again.
 pub(crate) fn go_on_late() {
     late::begin();
     record::set_state(State::Late);
 }
 
-/// Writes what has been recorded so far because nothing can be written later. The process goes on.
+/// Writes the calls recorded so far to a trace because nothing can be written later. The process goes on.
 pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     if !begin_writing() {
         return;
@@ -206,7 +206,7 @@ pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// True if the process would have no trace if it ended now; asked because nothing can be written later. The process goes on.
+/// True if the process would get no trace if it ended now. Called because nothing can be written later. The process goes on.
 pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     if !config.site.judges_processes() || !begin_writing() {
         return false;
@@ -221,7 +221,8 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// Writes the trace before exec(3). The next program, if traced, removes the spool; with `leaves_all` it is removed here. Others wait.
+/// Writes the trace before exec(3), while other threads wait. The next program, if traced, removes the spool; if `leaves_all` returns true,
+/// it is removed here.
 pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     if !begin_writing() {
         return None;
@@ -257,7 +258,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// Reports that there is neither a trace nor a spool. Once: shells try exec(3) for each directory of PATH.
+/// Prints that there is neither a trace nor a spool. Only once: shells try exec(3) for each directory of PATH.
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {
@@ -265,13 +266,13 @@ fn say_left() {
     }
 }
 
-/// Resumes after a failed exec(3), on the thread that called it.
+/// Resumes recording after a failed exec(3), on the thread that called it. `stay`: the state before.
 pub(crate) fn take_back(stay: &Stay) {
     BECOMES.thread.store(0, Ordering::Relaxed);
     go_on(stay);
 }
 
-/// Resumes recording, once: a waiting thread may have been first.
+/// Resumes recording, at most once: a waiting thread may already have done so.
 fn go_on(stay: &Stay) {
     if !BECOMING.swap(false, Ordering::AcqRel) {
         return;

@@ -46,8 +46,8 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
     errno.restore();
 }
 
-/// Starts the library because a wrapped function was called before our constructor, by that of another library: preloaded libraries are
-/// initialized last. Does nothing if another thread is starting it.
+/// Starts the library because a wrapped function was called before our constructor ran, by the constructor of another library: preloaded
+/// libraries are initialized last. Does nothing if another thread is already starting it.
 ///
 /// By then all objects are relocated and the C library is initialized, on which everything depends. Functions called by allocators
 /// (mmap(2), system calls by syscall(2)) do not get here: the allocator may be in the middle of its own start.
@@ -94,9 +94,9 @@ unsafe extern "C" {
     fn __cxa_atexit(function: extern "C" fn(*mut c_char), argument: *mut c_char, object: *const c_char) -> c_int;
 }
 
-/// Destructor. Libraries that the tracer does not depend on are finalized after it: libgfortran then flushes the buffers of its units.
-/// glibc runs functions registered during finalization after all libraries (stdlib/exit.c), except that a library's own functions run when
-/// it is finalized. So this one is registered for no library.
+/// Destructor. Libraries that the tracer does not depend on are finalized after it: libgfortran, for example, then flushes the buffers of
+/// its units. glibc runs functions registered during finalization after all libraries (stdlib/exit.c), unless the function belongs to a
+/// library: then it runs when that library is finalized. So the last step is registered without a library.
 extern "C" fn destructor() {
     let (none, nobody) = (std::ptr::null_mut(), std::ptr::null());
     // SAFETY: registers a function of this library, which is never unloaded.

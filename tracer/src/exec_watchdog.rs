@@ -7,16 +7,17 @@ use crate::job;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// Id of the thread in exec(3), or 0.
+/// Kernel id of the thread that called exec(3), or 0.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// Number of successive checks that found the thread outside of exec.
+/// Number of successive checks that found this thread outside of exec(3).
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 /// Time of the last check, in ns of CLOCK_MONOTONIC.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// Interval between checks, made by one waiting thread.
+/// Interval between checks, in ns. One waiting thread makes them.
 const LOOKS_EVERY_NS: u64 = 250_000_000;
-/// Successive checks needed: one may come just before or after the system call, and a successful exec runs in the kernel for a while.
+/// Number of successive checks needed to conclude that the thread left exec(3): one check may fall just before or after the system call,
+/// and a successful exec runs in the kernel for a while.
 const MOST_LOOKS: u32 = 4;
 
 /// Starts the watchdog: this thread is about to call exec(3).
@@ -32,7 +33,8 @@ pub(crate) fn wait_no_more() {
     THREAD.store(0, Ordering::Release);
 }
 
-/// True if the waiting threads wait for nothing. They call it now and then; `now`: ns of CLOCK_MONOTONIC.
+/// True if the thread has certainly left exec(3), so that waiting for its outcome is pointless. Called now and then by waiting threads;
+/// `now`: ns of CLOCK_MONOTONIC.
 pub(crate) fn is_certain(now: u64) -> bool {
     let (thread, last) = (THREAD.load(Ordering::Acquire), LOOKED.load(Ordering::Relaxed));
     let is_early = now.saturating_sub(last) < LOOKS_EVERY_NS;
@@ -48,7 +50,7 @@ pub(crate) fn is_certain(now: u64) -> bool {
     }
 }
 
-/// Returns true if a thread of this process is in execve(2) or execveat(2); `None` if unknown. Source: /proc/pid/syscall (proc(5)), the
+/// Returns true if `thread` of this process is in execve(2) or execveat(2); `None` if unknown. Source: /proc/pid/syscall (proc(5)), the
 /// number of the system call that the thread is blocked in, or the word `running`.
 fn is_in_exec(thread: i32) -> Option<bool> {
     // Allocates nothing: there may be no memory, and no work to abandon.

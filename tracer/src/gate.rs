@@ -1,20 +1,22 @@
-//! Gate around all code that hands out or empties memory for segments. Threads pass it concurrently; the thread that takes the recorded
-//! calls for a trace has it alone. Appending a segment does not pass it. Waiting is bounded, and a thread that others wait for never waits.
+//! Gate around all code that allocates or empties memory for segments. Threads pass it concurrently; the thread that collects the recorded
+//! calls for a trace gets exclusive access. Appending a segment does not pass it. Waiting is bounded, and a thread that others wait for
+//! never waits.
 #![expect(unsafe_code, reason = "membarrier(2)")]
 
 use crate::tls::{self, Thread};
 use crate::{errno, process, state, threads};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// Number of threads inside the gate.
+/// Number of threads currently inside the gate, which allocate or empty memory for segments.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// True if a thread wants, or has, exclusive access.
+/// True if a thread has, or waits for, exclusive access.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Maximum number of checks if the gate is empty before exclusive access fails, nearly all 1 ms apart: a disk may be busy.
+/// Maximum number of checks for an empty gate before exclusive access fails, nearly all 1 ms apart: a disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
-/// Runs `work` inside the gate. Calls made meanwhile by a signal handler on this thread do not pass it.
+/// Runs `work`, which allocates or empties memory for segments, inside the gate. A call that a signal handler makes on this thread
+/// meanwhile cannot enter.
 pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     let mut waited = 0;
     loop {
@@ -41,7 +43,8 @@ pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work` with the gate otherwise empty; `None` if a thread stays inside, or if this one is inside, interrupted by a signal handler.
+/// Runs `work` with exclusive access to the memory for segments. `None` if another thread does not leave the gate, or if a signal handler
+/// has interrupted this thread inside it.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     if tls::current().at_gate.get() != 0 || CLOSED.swap(true, Ordering::SeqCst) {
         return None;
@@ -56,7 +59,7 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Resets the gate in a forked child, which has one thread.
+/// Resets the gate for segment memory in a forked child, which has one thread.
 pub(crate) fn in_child() {
     INSIDE.store(0, Ordering::Relaxed);
     CLOSED.store(false, Ordering::Relaxed);
@@ -74,13 +77,13 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { crate::sys::syscall!(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Registers the process for [`barrier`]: cheap while there is one thread. For the constructor.
+/// Registers the process with membarrier(2) for [`barrier`]: cheap while there is one thread. Called from the library's constructor.
 pub(crate) fn prepare() {
     membarrier(REGISTER);
 }
 
-/// Memory barrier on all threads: each other thread has seen our earlier stores, or we see its stores made before it looked. So an append,
-/// which stores its segment and then checks the state, needs no barrier of its own.
+/// Issues a memory barrier on all threads: each other thread has seen our earlier stores, or we see the stores that it made before it
+/// checked. So an append, which stores its segment and then checks the state, needs no barrier of its own.
 pub(crate) fn barrier() {
     fence(Ordering::SeqCst);
     if threads::is_single() {

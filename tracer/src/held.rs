@@ -15,23 +15,23 @@ use libc::{c_int, c_uint};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-/// Purpose of a held directory.
+/// Purpose of a directory that the tracer keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// Traces.
+    /// Directory of trace files.
     Output,
-    /// Spool and spill file.
+    /// Directory of the spool and the spill file.
     Spool,
-    /// File of the job's budget.
+    /// Directory of the file through which processes share the job's byte budget.
     Budget,
 }
 
 struct Held {
-    /// Descriptor number, or -1.
+    /// Descriptor number of the open directory, or -1.
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
-    /// Path; null without one. Never freed.
+    /// Path of the directory; null if none is set. Never freed.
     path: AtomicPtr<CString>,
 }
 
@@ -43,15 +43,15 @@ static HELD: [Held; 3] = [const {
         path: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; 3];
-/// Lower bound of the held numbers.
+/// Lower bound of the descriptor numbers of directories that the tracer keeps open.
 static LOWEST: AtomicI32 = AtomicI32::new(c_int::MAX);
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// True once names may lead elsewhere.
+/// True once path names may lead elsewhere than at process start (after chroot(2), mount(2) and similar calls).
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
 /// Maximum descriptor number used, even if the program's limit is larger: the kernel's table grows to the highest number in use.
 const HIGHEST: u64 = 4096;
-/// Distance of the lowest number from the limit.
+/// Distance between the program's limit of descriptor numbers and the lowest number that the tracer uses.
 const ROOM: u64 = 8;
 
 impl Held {
@@ -60,7 +60,7 @@ impl Held {
         unsafe { self.path.load(Ordering::Acquire).as_ref() }.map(CString::as_c_str)
     }
 
-    /// Returns the descriptor, if it still refers to the directory.
+    /// Returns the descriptor by which the directory is kept open, if it still refers to the directory.
     fn number(&self) -> Option<c_int> {
         let number = self.number.load(Ordering::Acquire);
         (number >= 0 && identity(number) == Some(self.identity())).then_some(number)
@@ -70,7 +70,7 @@ impl Held {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
     }
 
-    /// Keeps a duplicate of `number`.
+    /// Keeps a duplicate of the descriptor `number` open for this directory.
     fn keep(&self, number: c_int) {
         let Some((device, inode)) = identity(number) else { return };
         let copy = copy_near_limit(number);
@@ -83,7 +83,7 @@ impl Held {
     }
 }
 
-/// Returns device and inode of a descriptor.
+/// Returns device and inode number of the file behind a descriptor.
 fn identity(number: c_int) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -97,7 +97,7 @@ fn close(number: c_int) {
     unsafe { sys::syscall!(libc::SYS_close, number) };
 }
 
-/// Duplicates `number` to a number near the limit, where the program most likely has none; -1 if that fails.
+/// Duplicates descriptor `number` to a number near the limit, which the program most likely does not use; -1 if that fails.
 fn copy_near_limit(number: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours.
@@ -107,7 +107,8 @@ fn copy_near_limit(number: c_int) -> c_int {
     unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
 }
 
-/// Opens and holds all directories, once, before a call after which names may lead elsewhere. Preserves errno.
+/// Opens all directories that the tracer needs and keeps them open. Called once, before a call such as chroot(2), after which path names
+/// may lead elsewhere. Preserves errno.
 #[cold]
 pub(crate) fn before_names_change() {
     if !record::is_on() || !process::is_own() || sys::is_shut() || BEGUN.swap(true, Ordering::AcqRel) {
@@ -126,7 +127,7 @@ pub(crate) fn before_names_change() {
     errno.restore();
 }
 
-/// Holds the directory of this path, which is open as `number`.
+/// Keeps the directory at `path` open for the tracer by duplicating descriptor `number`. `what`: its purpose.
 pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     let Ok(path) = CString::new(path) else { return };
     let held = &HELD[what as usize];
@@ -134,12 +135,12 @@ pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     held.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
 }
 
-/// Opens and holds the directory of this path.
+/// Opens the directory at `path` and keeps it open for the tracer. `what`: its purpose.
 pub(crate) fn open(what: For, path: &CStr) {
     with_open(path, |number| keep(what, path.to_bytes(), number));
 }
 
-/// Runs `work` with a descriptor of the directory of this path, if it exists.
+/// Opens the directory at `path` and runs `work` with its descriptor. Does nothing if that fails.
 fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends in NUL.
@@ -150,17 +151,17 @@ fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     }
 }
 
-/// True if names may lead elsewhere than at the start of the process.
+/// True if path names may lead elsewhere than at process start, so that the directories kept open must be used instead.
 pub(crate) fn is_in_force() -> bool {
     IN_FORCE.load(Ordering::Acquire)
 }
 
-/// Returns the path of a directory that was to be held.
+/// Returns the path of the directory with this purpose, as given when it was to be held open.
 pub(crate) fn path(what: For) -> Option<&'static CStr> {
     HELD[what as usize].path()
 }
 
-/// Returns the descriptor of the held directory of this path; `None` if it is out of reach.
+/// Returns the descriptor by which the tracer keeps the directory at `path` open; `None` if it is out of reach.
 pub(crate) fn number(path: &[u8]) -> Option<c_int> {
     HELD.iter().filter(|held| held.path().is_some_and(|held| held.to_bytes() == path)).find_map(Held::number)
 }
@@ -177,7 +178,7 @@ pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
     (number(&bytes[..slash]).unwrap_or(-1), name)
 }
 
-/// Returns the held directory with this number.
+/// Returns the directory that the tracer keeps open as descriptor `number`, if that is one.
 #[inline(always)]
 fn of_number(number: c_int) -> Option<&'static Held> {
     if number < LOWEST.load(Ordering::Relaxed) { None } else { find(number) }
@@ -191,7 +192,7 @@ fn find(number: c_int) -> Option<&'static Held> {
     found.filter(|_| process::is_own())
 }
 
-/// Runs `close`, which closes `number`; if the number is held, fails with EBADF instead.
+/// Runs `close`, which closes descriptor `number` for the program. If the tracer holds that descriptor, fails with EBADF instead.
 #[inline(always)]
 pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int {
     if of_number(number).is_none() {
@@ -201,7 +202,7 @@ pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int
     -1
 }
 
-/// Moves a held descriptor away from `number`, which the program is about to reuse.
+/// Moves a descriptor of the tracer away from `number`, which the program is about to reuse.
 #[inline(always)]
 pub(crate) fn make_way(number: c_int) {
     if let Some(held) = of_number(number) {
@@ -217,7 +218,7 @@ fn move_away(held: &Held, number: c_int) {
     errno.restore();
 }
 
-/// Runs `close`, which closes a range of descriptors, on all of `first`..=`last` except held ones.
+/// Runs `close`, which closes a range of descriptors, for all of `first`..=`last` except those that the tracer holds.
 pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let mut numbers = HELD.each_ref().map(|held| held.number.load(Ordering::Relaxed));
     numbers.sort_unstable();
@@ -239,7 +240,8 @@ pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, 
     if from > last && from > first { 0 } else { close(from, last) }
 }
 
-/// Runs `unmount`, which detaches the file system at `target`. On EBUSY, gives up descriptors held there and tries again.
+/// Runs `unmount`, which detaches the file system at `target`. On EBUSY, closes the tracer's descriptors on that file system and tries
+/// again.
 pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_int) -> c_int {
     let result = unmount();
     if result == 0 || errno::save().value() != libc::EBUSY || !is_in_force() || !process::is_own() {
@@ -265,7 +267,7 @@ pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_in
     result
 }
 
-/// Opens a directory again if its path still leads to it.
+/// Opens the directory again, and keeps it open, if its path still leads to the same directory.
 fn hold_again(held: &Held) {
     let Some(path) = held.path() else { return };
     with_open(path, |number| {

@@ -1,40 +1,40 @@
-//! Tells whether a thread is inside calls of a kind (MPI's, HDF5's, those of a library that makes its own system calls). A call may be left
-//! without returning: by longjmp(3), from a signal handler or a callback, or by an exception. A counter would stay raised forever, and
-//! later calls be taken for the library's. So the call's stack pointer is kept: a frame below the current one is gone.
+//! Detects that a thread is inside a library call (of MPI, of HDF5, or of a library that makes its own system calls). A call may be left
+//! without returning: by longjmp(3) from a signal handler or a callback, or by an exception. A nesting counter would then stay raised
+//! forever. So the call's stack pointer is stored instead: if that frame is below the current one, the call is over.
 #![expect(unsafe_code, reason = "reads the stack pointer")]
 
 use std::cell::Cell;
 
-/// Stack bytes between a wrapped function and its callee. Without the gap, a wrapped function entered after one was left by a jump would
-/// look like one called inside it: its frame may lie slightly deeper.
+/// Number of stack bytes reserved between a wrapped function and its callee. Without this gap, a wrapped function entered after another was
+/// left by a jump would look as if called inside it: its frame may lie slightly deeper.
 const GAP_BYTES: usize = 1 << 10;
-/// Distance from the stack pointer beyond which a frame lies on another stack, a signal's or a coroutine's, in bytes.
+/// Distance from the stack pointer, in bytes, beyond which a frame must lie on another stack (of a signal handler or a coroutine).
 const LARGEST_STACK: usize = 16 << 20;
 
-/// Stack pointer in the innermost call of the kind on this thread; 0 outside.
+/// Stack pointer of the innermost library call of one kind on this thread; 0 if the thread is inside none.
 #[repr(transparent)]
 pub(crate) struct Inside(Cell<usize>);
 
 impl Inside {
-    /// Makes a value for a thread that is not inside.
+    /// Returns the value for a thread that is inside no call.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) const fn new() -> Self {
         Self(Cell::new(0))
     }
 
-    /// Returns zero if the thread is certainly not inside: a check for fast paths.
+    /// Returns 0 if the thread is certainly not inside a call of this kind: a check for fast paths.
     #[inline(always)]
     pub(crate) fn raw(&self) -> usize {
         self.0.get()
     }
 
-    /// True if the thread is inside. On another stack than that call's the answer may be wrong; the only effect is that calls are
-    /// attributed to the program instead of the library, or vice versa.
+    /// True if the thread is inside a call of this kind. On a stack other than that call's, the answer may be wrong; the only effect is
+    /// that calls are attributed to the program instead of the library, or vice versa.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get() != 0 && is_alive(self.0.get(), stack_pointer())
     }
 
-    /// Runs `call` as inside.
+    /// Runs `call`, a call into the library (MPI, for example), with the thread marked as inside.
     #[inline(never)]
     pub(crate) fn run<T>(&self, call: impl FnOnce() -> T) -> T {
         let gap = [std::mem::MaybeUninit::<u8>::uninit(); GAP_BYTES];
@@ -55,18 +55,19 @@ impl Inside {
     }
 }
 
-/// Returns the caller's stack position, for [`is_below`].
+/// Returns the caller's stack position, to be passed to [`is_below`] later.
 #[inline(never)]
 pub(crate) fn here() -> usize {
     stack_pointer()
 }
 
-/// True if the caller may run on top of a frame that was `here` then: in a signal handler, deeper by more than the gap, or another stack.
+/// True if the caller may still run on top of `frame`, a position returned by [`here`]: its stack is deeper by more than the gap, as in a
+/// signal handler, or is another stack.
 pub(crate) fn is_below(frame: usize) -> bool {
     is_alive(frame.saturating_sub(GAP_BYTES), stack_pointer())
 }
 
-/// True if the code at `here` may have been called from a frame at `frame`.
+/// True if the frame at stack position `frame` may still be active while code runs at position `here`.
 fn is_alive(frame: usize, here: usize) -> bool {
     here <= frame || here - frame > LARGEST_STACK
 }
@@ -104,7 +105,7 @@ mod tests {
         std::hint::black_box(&room);
     }
 
-    /// Simulates a call that was left by a jump: its mark stays behind.
+    /// Simulates a call that was left by a jump: the thread stays marked as inside.
     #[inline(never)]
     fn left(inside: &Inside, deep: u32) {
         nested(deep, &mut || {

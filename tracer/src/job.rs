@@ -5,7 +5,7 @@ use crate::config::Environment;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
-/// Variables with the job id of each scheduler, and with the id of the job step if there is one.
+/// Environment variables of each scheduler: the job id, and the id of the job step if there is one.
 const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"SLURM_JOB_ID", Some(c"SLURM_STEP_ID")),
     (c"PBS_JOBID", None),
@@ -19,8 +19,9 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"JOB_ID", None),
 ];
 
-/// Variables in which launchers number their processes: ranks for parallel programs without MPI. `RANK` (torchrun) counts only beside
-/// `WORLD_SIZE`. `SLURM_PROCID` counts only beside `SLURM_STEP_ID`: batch scripts, and all that they start without srun, have it too.
+/// Environment variables in which launchers store each process's rank: ranks for parallel programs without MPI. `RANK` (torchrun) counts
+/// only beside `WORLD_SIZE`. `SLURM_PROCID` counts only beside `SLURM_STEP_ID`: batch scripts, and all that they start without srun, have
+/// it too.
 const RANKS: [&CStr; 8] = [
     c"PMIX_RANK",
     c"PMI_RANK",
@@ -32,7 +33,7 @@ const RANKS: [&CStr; 8] = [
     c"RANK",
 ];
 
-/// Basenames of programs, of MPI and general, that start others and do no I/O worth a trace.
+/// Basenames of launchers (MPI's and others): programs that start other programs and do no I/O worth a trace.
 const LAUNCHERS: [&[u8]; 26] = [
     b"dxt-run",
     b"timeout",
@@ -66,23 +67,24 @@ const LAUNCHERS: [&[u8]; 26] = [
 pub(crate) struct Identity {
     /// Path of the executable.
     pub(crate) exe: Vec<u8>,
-    /// Arguments.
+    /// Command line arguments, program name first.
     pub(crate) args: Vec<Vec<u8>>,
     /// Working directory at start.
     pub(crate) cwd: Vec<u8>,
     /// Host name.
     pub(crate) host: String,
-    /// `SLURM_JOB_ID=123`, or empty.
+    /// Variable and value of the scheduler's job id, such as `SLURM_JOB_ID=123`; empty without a scheduler.
     pub(crate) scheduler: String,
-    /// Key of the job, as far as this process can tell on its own.
+    /// Key that identifies the job (equal in its processes), as far as this process can tell without the other ranks.
     pub(crate) key: String,
-    /// Name of the whole job, of which a scheduler's step is a part: equal in all processes that a scheduler or a user names.
+    /// Name of the whole job, including all steps of a scheduler's job. Equal in all processes of a job that a scheduler or user has named.
     pub(crate) name: String,
-    /// Job that shares a budget (DXT_JOB_BYTES): the scheduler's job, else all processes with one DXT_JOB_ID; `None` without a common name.
+    /// Name of the job whose processes share a byte budget (DXT_JOB_BYTES): the scheduler's job, else all processes with one DXT_JOB_ID.
+    /// `None` without either.
     pub(crate) whole: Option<String>,
     /// Rank assigned by a launcher, or -1.
     pub(crate) rank: i32,
-    /// Start time, in ns since 1970-01-01 UTC.
+    /// Start time of the process, in ns since 1970-01-01 UTC.
     pub(crate) start_unix_ns: i64,
 }
 
@@ -93,12 +95,12 @@ pub(crate) fn identity() -> Option<&'static Identity> {
     IDENTITY.get()
 }
 
-/// Returns the key of the job, as far as this process can tell on its own.
+/// Returns the key that identifies the job, as far as this process can tell without the other ranks.
 pub(crate) fn own_key() -> &'static str {
     identity().map_or("", |identity| &identity.key)
 }
 
-/// Returns the ids of this process and of its parent.
+/// Returns the process ids of this process and of its parent.
 pub(crate) fn process_ids() -> (u32, u32) {
     // SAFETY: no preconditions.
     let pid = unsafe { crate::sys::syscall!(libc::SYS_getpid) } as u32;
@@ -106,7 +108,7 @@ pub(crate) fn process_ids() -> (u32, u32) {
     (pid, unsafe { crate::sys::syscall!(libc::SYS_getppid) } as u32)
 }
 
-/// Returns a variable of the current environment.
+/// Returns the value of a variable in the current environment.
 pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
     // SAFETY: the name ends in NUL. Null in a privileged (AT_SECURE) program.
     let value = unsafe { secure_getenv(name.as_ptr()) };
@@ -119,29 +121,29 @@ unsafe extern "C" {
     fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 
-/// User id.
+/// Returns the real user id of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::getuid() }
 }
 
-/// Effective user id, which decides about access to files.
+/// Returns the effective user id, which decides about access to files.
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::geteuid() }
 }
 
-/// Last component of a path.
+/// Returns the last component of a path.
 pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// True if this executable is a launcher of other programs.
+/// True if the executable `exe` is a known launcher of other programs, such as mpirun.
 pub(crate) fn is_launcher(exe: &[u8]) -> bool {
     LAUNCHERS.contains(&basename(exe))
 }
 
-/// Path of this process's executable.
+/// Returns the path of this process's executable.
 pub(crate) fn executable() -> Vec<u8> {
     let mut path = [0_u8; libc::PATH_MAX as usize];
     // SAFETY: the buffer is ours. Raw system call, since readlink(2) may be wrapped.
@@ -157,7 +159,7 @@ pub(crate) fn executable() -> Vec<u8> {
     path[..usize::try_from(length).unwrap_or(0)].to_vec()
 }
 
-/// Determines the identity of this process. `argv`: the program's arguments.
+/// Determines and stores the identity of this process. `exe`: path of the executable; `argv`: the program's arguments.
 pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int, argv: *const *const c_char) {
     let count = usize::try_from(argc).unwrap_or(0).min(4096);
     let args = strings(argv).take(count).map(|arg| arg.to_bytes().to_vec()).collect();
@@ -194,7 +196,7 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
 }
 
-/// Environment as the kernel, main and exec(3) have it: a null-terminated vector of `NAME=value`.
+/// Environment as a null-terminated vector of `NAME=value`, the form used by the kernel, main and exec(3).
 pub(crate) struct Variables(pub(crate) *const *const c_char);
 
 impl Environment for Variables {
@@ -234,8 +236,8 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Builds a job key without a scheduler. Processes started together belong together: under an MPI launcher, those of its local daemon; else
-/// a process group, such as a shell script or a pipeline. The start time distinguishes a process from a later one with the same id.
+/// Builds a job key without a scheduler. Processes started together share a key: under an MPI launcher, all children of its local daemon;
+/// else a process group, such as a shell script or a pipeline. The start time distinguishes a process from a later one with the same id.
 fn group_key(environment: &impl Environment, host: &str) -> String {
     if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
         return format!("{host}.pmix.{}", String::from_utf8_lossy(name));
@@ -271,7 +273,7 @@ pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
     id
 }
 
-/// Reads the first bytes of a file; `name` ends in NUL.
+/// Reads the start of file `name`, which ends in NUL, into the buffer; `None` if that fails.
 pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
@@ -295,7 +297,7 @@ struct Proc {
 }
 
 impl Proc {
-    /// Reads the fields of a process; `None` if it is gone.
+    /// Reads these fields for `process`; `None` if it no longer exists.
     fn of(process: libc::pid_t) -> Option<Self> {
         let name = format!("/proc/{process}/stat\0");
         let mut text = [0_u8; 1024];

@@ -11,35 +11,35 @@ use crate::{process, spool, state};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace_format::segment::MARKS;
 
-/// Segments of late calls.
+/// Memory for segments of calls made after the trace was written ("late" calls).
 static ARENA: Arena = Arena::new();
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Returns the arena of late calls.
+/// Returns the arena for calls made after the trace was written.
 pub(crate) fn arena() -> &'static Arena {
     &ARENA
 }
 
-/// Starts recording late calls: the trace has been written and its spool removed.
+/// Starts recording calls made after the trace: it has been written and its spool removed.
 pub(crate) fn begin() {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         spool::begin_anew();
     }
 }
 
-/// True if late calls have an arena, to which a part of the spool is then lent.
+/// True if calls after the trace are being recorded; part of the spool then serves as their arena.
 pub(crate) fn has_begun() -> bool {
     BEGUN.load(Ordering::Acquire)
 }
 
-/// Moves late segments into the spool.
+/// Uses `part` of the spool as the arena for calls made after the trace was written.
 pub(crate) fn lend(part: Lent) {
     // SAFETY: nobody records here before `BEGUN` is set, which happens later; a spool stays mapped.
     unsafe { ARENA.lend(part) };
 }
 
-/// Empties the arena in a forked child.
+/// Resets the arena for calls made after the trace, in a forked child.
 pub(crate) fn in_child() {
     BEGUN.store(false, Ordering::Relaxed);
     SAID.store(false, Ordering::Relaxed);
@@ -47,7 +47,7 @@ pub(crate) fn in_child() {
     unsafe { ARENA.clear() };
 }
 
-/// Switches the thread to the late arena if the process is in that state.
+/// Switches the thread's write positions to the arena for late calls, if the trace has been written and the process goes on.
 pub(crate) fn switch(thread: &Thread) {
     if state::is_late() && thread.io.late.get() == 0 {
         thread.io.forget_chunk();
@@ -56,15 +56,15 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Reports, once, that a late call found no room.
+/// Prints, once, that a call made after the trace is not recorded because it found no room.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls that come after the trace was written are not recorded: there is no spool"]);
     }
 }
 
-/// Returns true if a segment just stored in `slot` must be stored again: its memory will not be read again, and it is not in the trace.
-/// Called if the trace is being written, or has been. The recorded call does not return before that is decided.
+/// Returns true if a segment just stored in `slot` must be stored again: it is not in the trace, and its memory will not be read again.
+/// Called if the trace is being written, or has been. Waits until the segment's fate is decided, so the recorded call returns only then.
 #[cold]
 #[inline(never)]
 pub(crate) fn is_left_behind(slot: usize) -> bool {

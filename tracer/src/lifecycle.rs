@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::{Next, Stay};
 
-/// True once a thread is about to end the process.
+/// True once a thread has begun to end the process.
 static GOING: AtomicBool = AtomicBool::new(false);
 
-/// Runs when the library has been loaded: decides whether to record, and starts. `argv`: the program's arguments.
+/// Starts the library after it was loaded: decides whether to record this process. `argc`, `argv`: the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     if !is_wanted(environment) {
         return record::set_state(State::Off);
@@ -52,9 +52,9 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
 }
 
-/// True if this process may be recorded. Makes no system call if the environment turns tracing off, and only those listed at
-/// [`confined::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. With a tracer linked in they
-/// are never recorded, just as the dynamic linker ignores LD_PRELOAD for them.
+/// True if this process may be recorded. Makes no system call if the environment turns tracing off, and only the calls listed at
+/// [`confined::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. A tracer linked into such a
+/// program never records it, just as the dynamic linker ignores LD_PRELOAD for such programs.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     if real::is_secure() {
         return cfg!(not(dxt_static)) && confined::may_start(&secure::Site) && secure::may_start();
@@ -62,20 +62,22 @@ pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     !config::is_off(environment) && confined::may_start(environment)
 }
 
-/// True if the settings select this process, whose rank is `rank`, provided that its job is recorded.
+/// True if the settings select this process, which has rank `rank`. Does not check whether the job as a whole is recorded.
 fn is_chosen(rank: i32) -> bool {
     let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
     config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key() && !STANDS_BY.load(Ordering::Relaxed)
 }
 
-/// True if settings are invalid or the configuration file disables recording: nothing is recorded, but collective steps are taken.
+/// True if settings are invalid or the configuration file disables recording. This rank then records nothing, but still joins the
+/// collective steps of the other ranks.
 static STANDS_BY: AtomicBool = AtomicBool::new(false);
 
-/// True if nothing of this job is recorded, as far as this process knows. The state is then Muted, not Off: ranks that see the kill switch
-/// must still take part in collective steps, or ranks that do not see it would wait for them.
+/// True if, as far as this process knows, no process of the job is recorded (kill switch, sampling). The recording state is then Muted, not
+/// Off: ranks that see the kill switch must still join collective steps, or ranks that do not see it would wait for them.
 static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
 
-/// True if nothing of the job is recorded: kill switch file exists, job outside the sample, anonymization key missing, or settings invalid.
+/// True if no process of the job is recorded: the kill switch file exists, the job is not in the sample, the anonymization key is missing,
+/// or settings are invalid.
 fn leaves_out_job(config: &Config) -> bool {
     let sampled =
         |share: Share| share.contains(random::scattered(job::identity().map_or("", |job| &job.name).as_bytes()));
@@ -93,12 +95,13 @@ fn exists(path: &[u8]) -> bool {
         && unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) } == 0
 }
 
-/// True if this may become an MPI process without loading MPI later: a launcher assigned it a rank, or the MPI library is linked.
+/// True if this may become an MPI process without loading the MPI library later: a launcher assigned it a rank, or MPI is linked.
 fn looks_like_mpi(rank: i32) -> bool {
     rank >= 0 || mpi::is_linked()
 }
 
-/// Cleans up in an untraced process that was a traced program before exec(3): removes its spool, returns its share of the job's budget.
+/// Cleans up in an untraced process that was a traced program before exec(3): removes that program's spool, and returns its share of the
+/// job's byte budget.
 fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     let Some(known) = spool::sweep_everywhere(environment) else { return };
     // Settings of the previous program.
@@ -110,7 +113,7 @@ fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *cons
     }
 }
 
-/// Returns a removed spool's share of the job's budget; `known` is what the spool said of that budget: job and bytes.
+/// Returns a removed spool's share to the job's byte budget. `known`: the job's id and the number of bytes, as stored in the spool.
 fn give_back(
     config: &Config,
     environment: &impl Environment,
@@ -249,7 +252,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// True if another tracer records in this process instead of this one; one rank reports it.
+/// True if another tracer is present in this process and ours leaves recording to it. One rank prints a message about this.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {
@@ -260,7 +263,7 @@ fn steps_aside(environment: &impl Environment) -> bool {
     true
 }
 
-/// Reads the key that hashes identifying strings, if anonymization is on; reports a failure.
+/// Reads the secret key for hashing identifying strings, if anonymization is on. Prints a message if that fails.
 fn read_key(config: &Config) {
     if !config.site.anonymize.is_empty()
         && let Err(why) = anonymize::begin(&config.site.anonymize)
@@ -287,14 +290,14 @@ fn say_bad_file(bad: &BadFile) {
     say(&[b"failed to read the configuration in ", &line, b": ", bad.why.as_bytes(), b": not tracing"]);
 }
 
-/// Reports an invalid setting. `from`: path and line of the file that sets the variable, if a file does.
+/// Prints a message about an invalid setting. `from`: path and line of the configuration file that sets the variable, if a file does.
 fn say_bad_value(BadValue { variable, value, expected }: &BadValue, from: Option<(&[u8], usize)>) {
     let from = from.map(|(path, line)| [place(path, line).as_slice(), b": "].concat()).unwrap_or_default();
     let wrong = [b"=", value.as_slice(), b" makes no sense (expected ", expected.as_bytes(), b"): not tracing"];
     say(&[[from.as_slice(), variable.as_bytes()].as_slice(), &wrong].concat());
 }
 
-/// `path line n`, or `path` alone for line 0.
+/// Formats a place in a file as `path line n`, or as `path` alone if `line` is 0.
 fn place(path: &[u8], line: usize) -> Vec<u8> {
     let line = if line == 0 { String::new() } else { format!(" line {line}") };
     [path, line.as_bytes()].concat()
@@ -318,7 +321,7 @@ extern "C" fn forked_parent() {
     }
 }
 
-/// Starts a forked child with an empty trace of its own.
+/// Resets the library in a forked child, which then records a trace of its own.
 extern "C" fn forked_child() {
     if record::is_on() || record::is_unadopted_child() {
         take_over();
@@ -331,7 +334,7 @@ extern "C" fn forked_child() {
     }
 }
 
-/// Makes a forked child record for itself from now on.
+/// Starts recording in a forked child, independently of its parent.
 fn take_over() {
     if confined::in_child() {
         return record::set_state(State::Off);
@@ -377,7 +380,7 @@ pub(crate) fn mpi_started() {
     }
 }
 
-/// Writes the trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes them when it ends.
+/// Writes one trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes them when it ends.
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
@@ -389,18 +392,19 @@ pub(crate) fn mpi_finalizing() {
     mpi::ended();
 }
 
-/// True if this process records and therefore has a trace to write when it ends.
+/// True if this process is recorded, and therefore has a trace to write when it ends.
 fn has_something_to_end() -> bool {
     record::is_on() && process::is_own()
 }
 
-/// True if the trace can wait until the process ends. A rank that leaves without MPI_Finalize is killed as soon as another rank has left.
+/// True if this process may write its trace as late as at process end. A rank of an active MPI job may not: if it leaves without
+/// MPI_Finalize, it is killed as soon as another rank has left.
 pub(crate) fn has_time_to_end() -> bool {
     has_something_to_end() && mpi::active().is_none()
 }
 
-/// Reports what is known so far, because standard error is about to be closed and later messages would be lost. GNU coreutils close it in
-/// exit(3), just before the trace is written. Preserves errno.
+/// Prints messages about the trace in advance, because standard error is about to be closed and later messages would be lost. GNU coreutils
+/// close it in exit(3), just before the trace is written. Preserves errno.
 #[cold]
 pub(crate) fn losing_stderr() {
     let Some(config) = config::current().filter(|config| has_time_to_end() && !config.site.judges_processes()) else {
@@ -419,7 +423,8 @@ pub(crate) fn losing_stderr() {
     errno.restore();
 }
 
-/// Writes the trace of this process alone because the process ends, or may end.
+/// Writes the trace of this process alone (without other ranks) because the process ends, or may end. `by`: the function or signal that
+/// ends it. `next`: what happens to the process afterwards.
 pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| has_something_to_end()) else { return };
     // A signal handler that interrupted a flush here must not start another. A confined program cannot write: its calls are in the spool.
@@ -440,7 +445,8 @@ pub(crate) fn ending(by: &'static str, next: Next) {
     errno.restore();
 }
 
-/// Resumes after the process survived an end that seemed certain: the first process of a container is not killed by its own signal.
+/// Resumes recording after the process survived a signal that should have killed it: the first process of a container is not killed by its
+/// own signals.
 pub(crate) fn survived() {
     if GOING.swap(false, Ordering::AcqRel) && process::is_own() {
         if state::is_parked() {
@@ -450,8 +456,8 @@ pub(crate) fn survived() {
     }
 }
 
-/// Writes the trace of the current program before exec(3). Returns what [`stayed`] needs if exec fails. `leaves_all` returns true if the
-/// next program will run untraced, and so removes no spool.
+/// Writes the trace of the current program before exec(3). Returns the state that [`stayed`] needs if exec fails. `leaves_all` returns true
+/// if the next program will run untraced; no tracer would then remove the spool.
 pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
     if sys::is_shut() || !tls::current().is_interrupted() {
@@ -475,19 +481,19 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     stay
 }
 
-/// True if this process would have no trace if it ended now. Called from the tracer's own work.
+/// True if this process would get no trace if it ended now. Called from the tracer's own code.
 pub(crate) fn is_left_out_so_far() -> bool {
     config::current().is_some_and(ends::is_left_out_so_far)
 }
 
-/// Writes what has been recorded so far because nothing can be written later. Called from the tracer's own work.
+/// Writes the calls recorded so far because nothing can be written later. Called from the tracer's own code.
 pub(crate) fn write_so_far(by: &'static str) {
     if let Some(config) = config::current() {
         ends::write_so_far(config, by);
     }
 }
 
-/// Resumes recording as before because exec(3) failed. Preserves errno.
+/// Resumes recording as before because exec(3) failed. `stay`: result of [`becoming_another`]. Preserves errno.
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
@@ -500,8 +506,8 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     }
 }
 
-/// Resumes recording if this thread had started exec(3) and a signal handler left that call by a jump; returns true in that case. Called
-/// when a thread makes a call while others wait for the outcome of exec. Preserves errno.
+/// Resumes recording if this thread had started exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
+/// case. Called when a thread makes a call while others wait for the outcome of exec. Preserves errno.
 pub(crate) fn has_left() -> bool {
     let left = ends::left_behind();
     let stays = left.is_some();

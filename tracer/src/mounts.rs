@@ -3,11 +3,11 @@
 
 use trace_format::meta::Mount;
 
-/// Maximum bytes read: some thousand mounts.
+/// Maximum bytes read from mountinfo: some thousand mounts.
 const LONGEST: usize = 256 << 10;
-/// Maximum number of file systems in a trace.
+/// Maximum number of file systems listed in a trace.
 const MOST: usize = 64;
-/// File system types that hold no data of programs.
+/// File system types that hold no program data, and are not listed.
 const WITHOUT_DATA: [&[u8]; 24] = [
     b"proc",
     b"sysfs",
@@ -35,7 +35,7 @@ const WITHOUT_DATA: [&[u8]; 24] = [
     b"fuse.lxcfs",
 ];
 
-/// Returns the mounts in the kernel's order; none if they cannot be read. Includes mounts hidden by others.
+/// Returns the mounted file systems in the kernel's order, including mounts hidden by others; none if they cannot be read.
 pub(crate) fn mounts() -> Vec<Mount> {
     parse(&read().unwrap_or_default())
 }
@@ -74,7 +74,7 @@ fn parse(text: &[u8]) -> Vec<Mount> {
     lines.filter_map(line).take(MOST).collect()
 }
 
-/// `36 35 98:0 /root /mount/point options [more ...] - type source options`
+/// Parses one line: `36 35 98:0 /root /mount/point options [more ...] - type source options`.
 fn line(line: &[u8]) -> Option<Mount> {
     let mut words = line.split(|&byte| byte == b' ');
     let path = unescaped(words.nth(4)?);
@@ -83,7 +83,7 @@ fn line(line: &[u8]) -> Option<Mount> {
     holds_data.then(|| Mount { path, kind: String::from_utf8_lossy(kind).into_owned() })
 }
 
-/// Decodes spaces and similar characters, which are written as a backslash and three octal digits.
+/// Decodes octal escapes: a space or similar character is written as a backslash and three octal digits.
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)+) => {
-        /// Kind of event that is counted instead of recorded.
+        /// Kind of event that is counted in the trace instead of recorded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Note {
             $($(#[$doc])* $name,)+
@@ -18,93 +18,93 @@ macro_rules! notes {
 }
 
 notes! {
-    /// An open of a file of the operating system.
+    /// An open of a file that belongs to the operating system; such files are not recorded.
     SystemFile = "opens of the system's files";
-    /// An open of one of the MPI library's own files.
+    /// An open of one of the MPI library's own files; such files are not recorded.
     MpiFile = "opens of the MPI library's files";
     /// An open for which the file table had no room.
     FileTableFull = "opens while the file table was full";
-    /// A failed open of, or a call on, a name that belongs to the system or the MPI library.
+    /// A failed open of, or a call by path name on, a file that belongs to the system or the MPI library.
     SystemName = "failed opens and calls on names of the system's and the MPI library's files";
-    /// An open that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS leaves out.
+    /// An open that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes.
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS leaves out";
-    /// An open that DXT_INCLUDE leaves out.
+    /// An open of a file that DXT_INCLUDE does not name.
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    /// A failed open of, or a call on, a name that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out.
+    /// A failed open of, or a call on, a name that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes.
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out";
-    /// A collective call on a communicator that got no number.
+    /// A collective call on a communicator that got no ID, since too many are in use.
     Communicators = "collective calls on communicators of which too many are in use to be told apart";
-    /// A call that DXT_LAYERS leaves out.
+    /// A call of a layer (POSIX, MPI-IO and so on) that DXT_LAYERS does not name.
     Layer = "calls of layers that DXT_LAYERS does not name";
-    /// A rank that is not recorded.
+    /// A rank that is not recorded because of DXT_RANKS, DXT_APPS, or unreadable settings or key.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or since their settings or key could not be read";
-    /// A file for which a trigger keeps counters instead of segments.
+    /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH) keeps counters only";
-    /// A failed call on a name beyond the limit of such names, or one that cannot be made absolute.
+    /// A failed call on a path name that is beyond the limit of such names, or cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
-    /// A call on a name beyond the limit of named files.
+    /// A call on a name beyond the limit of named files; recorded on its directory instead.
     MoreNames = "calls on names that were too many and are recorded under their directory";
-    /// A memory mapping that did not fit in the table.
+    /// A memory mapping that did not fit in the table; its end is not recorded.
     Map = "memory maps whose end was not followed";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
     Asynchronous = "asynchronous operations whose end was never asked for";
-    /// Ring entries that the kernel took unseen, or whose operation is not recorded.
+    /// io_uring entries that the kernel consumed before the tracer saw them, or whose operation is not recorded.
     RingOperation = "operations of io_uring rings that could not be seen";
-    /// A ring that the tracer could not read: the number of its operations is unknown.
+    /// An io_uring ring that the tracer could not read: the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be seen";
-    /// An open of a file, or a call on a name, beyond the limit of files with own counters.
+    /// An open of a file, or a call on a name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
     OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// An open of a file, or a call on a name, for which the job's budget has no room.
     OverBudgetFile = "opens and calls by name of files that DXT_JOB_BYTES has no room for, counted as <other files>";
-    /// A read or write in the counters but in no profile.
+    /// A read or write that is in the counters but in no per-file profile.
     NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A call before the tracer could start, made by a constructor of another library.
     BeforeStart = "calls before the tracer could start, by constructors of other libraries";
-    /// A start of a program that ignores LD_PRELOAD.
+    /// A start of a program that cannot be traced because it ignores LD_PRELOAD.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
-    /// A library opened with RTLD_DEEPBIND or in a separate namespace.
+    /// A library opened with RTLD_DEEPBIND or in a separate namespace; its calls may bypass the tracer.
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may go past the tracer";
-    /// A shared library of a program that the tracer was linked into.
+    /// A shared library of a program that the tracer was linked into; its calls bypass the tracer.
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
     SharedLibrary = "shared libraries whose own calls the tracer that is linked into the program does not see";
     /// A child forked by a process that had confined itself.
     ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
     /// A stop of the clock: later calls are recorded with one constant time.
     StoppedClock = "moments from which on the program forbade to read the clock: calls after them have no times of their own";
-    /// A call on a descriptor that was first seen when the kernel could no longer be asked about it.
+    /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
     /// A call that could not be recorded or counted in its stream, because all tables were full.
     TablesFull = "calls while a table was full";
-    /// A call after the trace had been written and its spool removed, without room elsewhere.
+    /// A call that came after the trace had been written and its spool removed, and found no room in another spool.
     Late = "calls that came after the trace had been written and found no place in another spool";
-    /// A call whose offset others may have changed before the kernel was asked; its stream is marked accordingly.
+    /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the kernel was asked.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
-    /// Bytes moved by unwrapped functions, between two wrapped calls.
+    /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
-    /// A call whose segment the job's budget has no room for.
+    /// A call that is only counted, since the job's byte budget has no room for its segment.
     OverBudget = "calls of which DXT_JOB_BYTES keeps counters only";
-    /// A process that could not share the job's budget with the others.
+    /// A process that could not share the job's byte budget with the others and took a fixed share.
     OwnShare = "processes that took a share of DXT_JOB_BYTES of their own: the job has no name, or the file in which its processes on a node share cannot be used, or not in time";
-    /// A record that the spool's journal had no room for.
+    /// A definition (name, stream or size) that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: what is recovered of it, or watched, lacks them";
     /// A trace that could not be written: its directory is no longer reachable by name.
     Elsewhere = "traces not written, since their directory was out of reach: behind chroot, or another mount";
     /// A call of a signal handler that interrupted the tracer's work where signals could not be blocked.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
-    /// A call on a thread or process that shares another thread's thread-local storage.
+    /// A call of a thread or process that shares another thread's thread-local storage.
     BareThread = "calls of threads that clone(2) made without thread-local storage of their own (CLONE_SETTLS), left out";
-    /// A call on a descriptor that another thread was changing, or that belongs to another descriptor table than the process's.
+    /// A call on a descriptor that another thread was closing or replacing, or that belongs to a thread with a descriptor table of its own.
     Uncertain = "calls booked on <uncertain>: their descriptor was closed or replaced meanwhile, or is of a thread with a descriptor table of its own";
-    /// A program with a statically linked MPI library, whose calls are not seen.
+    /// A program with a statically linked MPI library, whose MPI calls the tracer does not see.
     BuiltInMpi = "programs with MPI linked statically into them: its ranks, MPI-IO and collective calls are not recorded (link by dxt-run --link-flags, or with a shared MPI)";
-    /// A program with a statically linked HDF5.
+    /// A program with a statically linked HDF5, whose calls are not seen.
     BuiltInHdf5 = "programs with HDF5 linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared HDF5)";
-    /// A program with a statically linked parallel netCDF.
+    /// A program with a statically linked parallel netCDF, whose calls are not seen.
     BuiltInPnetcdf = "programs with parallel netCDF linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared one)";
 }
 
-/// Counters, one per note.
+/// Event counters, one per kind of note.
 pub(crate) type Counts = [AtomicU64; TEXTS.len()];
 
 static OWN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
@@ -121,17 +121,17 @@ impl Note {
         TEXTS[self as usize]
     }
 
-    /// Adds one.
+    /// Adds one to the note's counter.
     pub(crate) fn count(self) {
         self.count_many(1);
     }
 
-    /// Subtracts one: an event counted in advance did not happen.
+    /// Subtracts one from the note's counter: an event counted in advance did not happen.
     pub(crate) fn take_back(self) {
         self.count_many(u64::MAX);
     }
 
-    /// Adds `times`.
+    /// Adds `times` to the note's counter.
     pub(crate) fn count_many(self, times: u64) {
         if let Some(count) = counts().get(self as usize) {
             count.fetch_add(times, Ordering::Relaxed);
@@ -139,7 +139,7 @@ impl Note {
     }
 }
 
-/// Moves the counters to `place` with their values; null: back to static memory, with zeros.
+/// Moves the counters and their values to `place`. Null moves the counters back to static memory and resets them to zero.
 pub(crate) fn keep_in(place: *mut Counts) {
     // SAFETY: null, or memory for the counters that nobody else uses yet and that is never freed.
     if let Some(kept) = unsafe { place.as_ref() } {
@@ -150,10 +150,10 @@ pub(crate) fn keep_in(place: *mut Counts) {
     KEPT.store(place, Ordering::Release);
 }
 
-/// Counts that belong to the trace being written.
+/// Note counts that belong to the trace being written.
 static TAKEN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 
-/// Takes the counts since the last trace for the trace about to be written.
+/// Copies the counts since the last trace into the counts of the trace about to be written.
 pub(crate) fn take() {
     for (taken, count) in TAKEN.iter().zip(counts()) {
         // A negative count: an event counted in advance, and stored in the last trace, did not happen.
@@ -162,12 +162,12 @@ pub(crate) fn take() {
     }
 }
 
-/// Iterates over texts and counts that were taken.
+/// Iterates over the notes' texts and counts for the trace being written.
 pub(crate) fn taken() -> impl Iterator<Item = (&'static str, u64)> {
     TEXTS.iter().zip(&TAKEN).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
 }
 
-/// Subtracts the taken counts if `written`; else leaves them to the next trace.
+/// Ends writing: if `written`, subtracts the counts that are in the trace; otherwise they stay for the next trace.
 pub(crate) fn settle(written: bool) {
     for (taken, count) in TAKEN.iter().zip(counts()) {
         let taken = taken.swap(0, Ordering::Relaxed);

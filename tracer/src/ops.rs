@@ -3,29 +3,29 @@
 use crate::registry::Role;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Operation as described in the trace.
+/// I/O operation, as described in the trace's table of operations.
 pub(crate) struct Op {
     code: u16,
     layer: Layer,
     class: OpClass,
     mode: OpMode,
     name: &'static str,
-    /// Index of the stream id in a file's table of frequent streams, if any.
+    /// Index in a file's table of frequently used streams, if the operation has one.
     frequent: Option<u8>,
 }
 
 impl Op {
-    /// Code of the operation in streams.
+    /// Numeric code of the operation in the trace.
     pub(crate) const fn code(&self) -> u16 {
         self.code
     }
 
-    /// Interface that the operation belongs to.
+    /// I/O layer of the operation (POSIX, STDIO, MPI-IO, HDF5, MPI).
     pub(crate) const fn layer(&self) -> Layer {
         self.layer
     }
 
-    /// Role of the operation's calls in a profile; none for failed calls.
+    /// Role in which a profile counts calls of this operation: read, write, or none. None if the calls `failed`.
     pub(crate) const fn role(&self, failed: bool) -> Role {
         match self.class {
             OpClass::Read if !failed => Role::Reads,
@@ -39,12 +39,12 @@ impl Op {
         self.class.is_data()
     }
 
-    /// True if the operation moves bytes to the file.
+    /// True if the operation moves data to the file.
     pub(crate) const fn writes(&self) -> bool {
         matches!(self.class, OpClass::Write)
     }
 
-    /// Index in a file's table of frequent streams.
+    /// Index in a file's table of frequently used streams, if the operation has one.
     pub(crate) const fn frequent(&self) -> Option<u8> {
         self.frequent
     }
@@ -61,7 +61,7 @@ pub(crate) fn collective_place(op: &Op) -> usize {
     usize::from(op.code().wrapping_sub(MEETINGS.start))
 }
 
-/// Number of frequent streams per file; nested streams have as many of their own.
+/// Number of entries in a file's table of frequently used streams. Calls nested in MPI or HDF5 calls have as many entries of their own.
 pub(crate) const FREQUENT: usize = 4;
 
 macro_rules! ops {
@@ -124,9 +124,9 @@ ops! {
     POSIX_LOCK = 22 Posix Lock Plain "lock";
     /// flock(2), lockf(3), fcntl(2) that release the range.
     POSIX_UNLOCK = 23 Posix Unlock Plain "unlock";
-    /// copy_file_range(2), sendfile(2), splice(2): the file that is read.
+    /// copy_file_range(2), sendfile(2), splice(2), recorded on the source file.
     POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
-    /// copy_file_range(2), sendfile(2), splice(2): the file that is written.
+    /// copy_file_range(2), sendfile(2), splice(2), recorded on the destination file.
     POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
     /// aio_read(3), lio_listio(3) with LIO_READ: from submission until the program learns of completion.
     POSIX_AIO_READ = 26 Posix Read Nonblocking "read";
@@ -244,9 +244,9 @@ ops! {
     HDF5_READ_ALL = 129 Hdf5 Read Collective "read";
     /// H5Dwrite with a property list that requests a collective transfer.
     HDF5_WRITE_ALL = 130 Hdf5 Write Collective "write";
-    /// H5Dread_multi, on each data set.
+    /// H5Dread_multi, recorded once per data set.
     HDF5_READ_MULTI = 131 Hdf5 Read Vectored "read";
-    /// H5Dwrite_multi, on each data set.
+    /// H5Dwrite_multi, recorded once per data set.
     HDF5_WRITE_MULTI = 132 Hdf5 Write Vectored "write";
     /// H5Dread_multi, collective.
     HDF5_READ_MULTI_ALL = 133 Hdf5 Read Collective "read_multi";
@@ -305,7 +305,7 @@ ops! {
     POSIX_IO_URING_DATA_SYNC = 168 Posix Sync Nonblocking "io_uring_fdatasync";
 }
 
-/// Returns the table in the trace's format.
+/// Returns the table of operations in the trace's format.
 pub(crate) fn table() -> Vec<OpDef> {
     ALL.iter()
         .map(|op| OpDef { code: op.code, layer: op.layer, class: op.class, mode: op.mode, name: op.name.to_owned() })

@@ -1,4 +1,4 @@
-//! Identity of the recording process. A vfork(2) child runs in our memory with another id: its calls are not recorded.
+//! Identity of the recording process. A vfork(2) child runs in our memory under another process id: its calls are not recorded.
 #![expect(unsafe_code, reason = "getpid(2)")]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -10,36 +10,36 @@ fn id() -> libc::c_int {
     unsafe { crate::sys::syscall!(libc::SYS_getpid) as libc::c_int }
 }
 
-/// Makes this process the recording one.
+/// Makes the calling process the recording one: its calls are recorded from now on.
 pub(crate) fn adopt() {
     PROCESS.store(id(), Ordering::Relaxed);
 }
 
-/// Returns the id of the recording process.
+/// Returns the process id of the recording process.
 pub(crate) fn adopted() -> libc::c_int {
     PROCESS.load(Ordering::Relaxed)
 }
 
-/// True if this is the recording process. A process that has confined itself may not ask, and assumes so.
+/// True if the caller runs in the recording process. A process confined by seccomp may not ask the kernel, and assumes so.
 pub(crate) fn is_own() -> bool {
     crate::sys::is_shut() || id() == PROCESS.load(Ordering::Relaxed)
 }
 
-/// True if another process may run in this memory.
+/// True once another process may run in this memory (after vfork(2) or clone(2)).
 pub(crate) static SHARED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that another process may run in this memory.
+/// Notes that another process may run in this memory (after vfork(2) or clone(2)).
 pub(crate) fn may_be_shared() {
     SHARED.store(true, Ordering::Relaxed);
 }
 
-/// True if another process may run in this memory, or has.
+/// True if another process may run in this memory, or may have done so.
 pub(crate) fn is_shared() -> bool {
     SHARED.load(Ordering::Relaxed)
 }
 
-/// Like [`is_own`], for frequent use: asks the kernel only after a vfork(2) or clone(2) was seen. Processes made by a system call in the
-/// program's own machine code are mistaken for this one.
+/// Like [`is_own`], for frequent use: asks the kernel only after a vfork(2) or clone(2) was seen. A process created by a system call in the
+/// program's own machine code is mistaken for this one.
 pub(crate) fn seems_own() -> bool {
     !is_shared() || is_own()
 }

@@ -1,13 +1,13 @@
-//! Unguessable names, and hashes that are equal in all processes.
+//! Unpredictable numbers for file names, and hashes that are equal in all processes.
 #![expect(unsafe_code, reason = "getrandom(2)")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of fallback values generated so far.
+/// Number of values generated so far without the kernel's random source.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns 64 bits that other processes cannot predict. If the kernel provides none (before Linux 3.17, or a filter refuses the call), they
-/// come from the clock and from memory addresses. Files are created such that a guessed name costs no more than another try.
+/// Returns 64 bits that other processes cannot predict. If the kernel provides none (before Linux 3.17, or if a filter refuses the call),
+/// they come from the clock and from memory addresses. Files are created such that a guessed name costs no more than another try.
 pub(crate) fn number() -> u64 {
     let mut bytes = [0_u8; 8];
     // SAFETY: the buffer is ours, of the length given. Non-blocking: must not wait for entropy during boot.
@@ -24,7 +24,7 @@ fn from_what_is_here() -> u64 {
     mixed(places ^ mixed(times.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed))))
 }
 
-/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+/// Mixes the bits of `seed`: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
 const fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -22,27 +22,28 @@ use trace_format::meta::{ThreadDef, stream_flags};
 use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
 
-/// Callback that runs before a thread gets its first memory for segments.
+/// Callback that runs before a thread gets its first memory for segments. It returns false if there is no memory yet.
 static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Sets the callback that runs before a thread gets its first memory for segments; false from it means no memory yet. For the constructor.
+/// Sets the callback that runs before a thread gets its first memory for segments. If it returns false, there is no memory yet. Called from
+/// the library's constructor.
 pub(crate) fn prepare(before_memory: fn() -> bool) {
     let _ = BEFORE_MEMORY.set(before_memory);
 }
 
-/// Segments of the process.
+/// Memory for the segments of the process's I/O calls.
 pub(crate) static ARENA: Arena = Arena::new();
 
-/// MPI collective calls, in an arena of their own so that they never displace I/O.
+/// Memory for the segments of MPI collective calls, separate so that they never displace I/O segments.
 pub(crate) static MEETINGS: Arena = Arena::new();
 
-/// Threads that have recorded a segment, and the lanes of threads that have made collective calls.
+/// Threads that have recorded a segment. A thread that has made collective calls has another record for these.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 
 pub(crate) struct ThreadRecord {
-    /// Kernel thread id, or 0.
+    /// Kernel thread id, or 0 if unknown.
     pub(crate) tid: AtomicU32,
-    /// True if the lane's segments are only counted, never written.
+    /// True if the segments of this record are only counted, never written to the trace.
     pub(crate) counts: AtomicBool,
 }
 
@@ -51,8 +52,8 @@ unsafe impl Record for ThreadRecord {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Bits to set in a segment's start, or 0 if buffer addresses are not recorded. [`MEMORY_KNOWN`]: the buffer's address is known.
-/// [`MEMORY_UNALIGNED`]: the address is not a multiple of the alignment.
+/// Alignment bits to record in the start time of a segment, or 0 if buffer addresses are not recorded. [`MEMORY_KNOWN`]: the buffer's
+/// address is known. [`MEMORY_UNALIGNED`]: the address is not a multiple of the alignment.
 ///
 /// Not a stream flag: two streams instead of one take 1.75 instead of 1.25 bytes per segment (1 M consecutive writes, buffers of mixed
 /// alignment), since the offset column predicts within a stream. Also, consecutive accesses to a file would not be consecutive in its
@@ -61,27 +62,27 @@ static MEMORY_WANTED: AtomicU64 = AtomicU64::new(0);
 /// Mask of the address bits below the alignment.
 static MEMORY_MASK: AtomicUsize = AtomicUsize::new(0);
 
-/// Enables alignment bits in segments; `alignment` is in bytes and a power of two.
+/// Enables alignment bits in segments. `alignment`: a power of two, in bytes; buffers at its multiples count as aligned.
 pub(crate) fn mark_memory(alignment: usize) {
     MEMORY_MASK.store(alignment.saturating_sub(1), Ordering::Relaxed);
     MEMORY_WANTED.store(MEMORY_KNOWN | MEMORY_UNALIGNED, Ordering::Relaxed);
 }
 
-/// Alignment in bytes of which aligned buffer addresses are a multiple.
+/// Returns the alignment in bytes: a buffer counts as aligned if its address is a multiple of it.
 pub(crate) fn memory_alignment() -> u64 {
     MEMORY_MASK.load(Ordering::Relaxed) as u64 + 1
 }
 
-/// True if [`Call::with_memory`] has an effect.
+/// True if memory alignment of buffers is recorded, so that [`Call::with_memory`] has an effect.
 #[inline(always)]
 pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// Call in progress. The call is recorded by the thread on which it ends, looked up at that time: a user-level thread may have moved to
+/// Wrapped call in progress. It is recorded by the thread on which it ends, looked up at that time: a user-level thread may have moved to
 /// another kernel thread during the call, and the first one may have ended.
 pub(crate) struct Call {
-    /// Clock before the call, in ticks, plus the bits of [`MEMORY_WANTED`].
+    /// Time in ticks before the call, plus the bits of [`MEMORY_WANTED`].
     start: u64,
 }
 
@@ -91,7 +92,8 @@ impl Call {
         Self { start: clock::of_call() }
     }
 
-    /// Returns a call that was submitted at `start` and whose completion is observed on `thread`.
+    /// Returns a call in progress for an asynchronous operation that was submitted at `start` (ticks). Its completion is observed on
+    /// `thread`.
     pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
@@ -104,12 +106,12 @@ impl Call {
         Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed) }
     }
 
-    /// Copies the call, for one that concerns several files.
+    /// Copies the call in progress, for a system call that is recorded on several files.
     pub(crate) fn again(&self) -> Self {
         Self { start: self.start }
     }
 
-    /// Returns an operation that another call began at `start`, possibly on another thread.
+    /// Returns a call in progress whose start time `start` (in ticks) was taken earlier, possibly on another thread.
     pub(crate) const fn begun_at(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
@@ -118,14 +120,14 @@ impl Call {
         self.start
     }
 
-    /// Ends the call now and records it as `op` on `file`: `length` bytes at `offset`.
+    /// Records the call as `op` on `file`, with now as its end time: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let end = clock::of_call();
         self.end_at(end, file, op, offset, length);
     }
 
-    /// Records the call like [`Self::end`], with `end` as the time of return.
+    /// Records the call like [`Self::end`], but with `end` (ticks) as its end time.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -138,7 +140,8 @@ impl Call {
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
 
-    /// Records the call like [`Self::end_at`]; the offset may be an estimate, or the file opened in a special mode (`placed.marks`).
+    /// Records the call like [`Self::end_at`], with special circumstances in `placed.marks`: an estimated offset, or a special open mode of
+    /// the file.
     #[inline(always)]
     pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
         if placed.marks == 0 {
@@ -148,8 +151,8 @@ impl Call {
         }
     }
 
-    /// Records a call with marks in a stream of its own. When calls are only counted, the number of estimated offsets suffices, and
-    /// appending calls share one order with all others.
+    /// Records a call whose offset or file has special circumstances (`placed.marks`) in a separate stream. In counters mode, estimated
+    /// offsets are only totalled, and appending calls are counted with all others to preserve their order.
     #[cold]
     #[inline(never)]
     fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
@@ -174,7 +177,7 @@ impl Call {
         }
     }
 
-    /// Records a call that was made inside an MPI or HDF5 call.
+    /// Records a call that was made inside an MPI or HDF5 call, in a stream whose flags say so.
     #[inline(never)]
     fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -210,7 +213,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the call, which returned at `end`, as `op` on the data set `set`, with the data that it moved, if any.
+    /// Records the call as `op` on the HDF5 data set `set`. `end`: time of return, in ticks. `transfer`: the data moved, if any.
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let thread = tls::current_now();
         let within = within(thread);
@@ -222,8 +225,8 @@ impl Call {
         append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
-    /// Records an MPI collective call of `stream` on communicator `number` that returned at `end`; only counts it unless `keep`. Calls
-    /// after the trace, and all calls in counters mode, go to the I/O lane.
+    /// Records an MPI collective call on the communicator with ID `number`. `end`: time of return, in ticks. If `keep` is false, the call
+    /// is only counted. Calls after the trace was written, and all calls in counters mode, are stored with the I/O segments.
     #[inline(always)]
     pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
         let thread = tls::current_now();
@@ -236,7 +239,8 @@ impl Call {
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
     }
 
-    /// Records that a call blocked its thread until `end` for an asynchronous operation on `file`. `op` is of class Wait.
+    /// Records that this call blocked its thread until `end` to submit or complete an asynchronous operation on `file`. `op` is of class
+    /// Wait.
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.end_at(end, file, op, NO_OFFSET, 0);
     }
@@ -248,20 +252,20 @@ impl Call {
     }
 }
 
-/// True if collective calls currently go to an arena of their own.
+/// True if segments of collective calls are currently stored in a separate arena.
 #[inline(always)]
 fn has_meetings() -> bool {
     state::is_plain() && !buffer::counting::is_on()
 }
 
-/// Counts a call without a stream: its layer is excluded, or a table is full.
+/// Counts a call as not recorded: DXT_LAYERS excludes its layer, or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
     let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
 }
 
-/// Counts a call without a stream, and reports its offset to an MPI-IO call in progress.
+/// Counts a call that cannot be recorded, and reports its offset to the MPI-IO call in progress, if any.
 #[cold]
 fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     count_without_stream(op);
@@ -270,12 +274,13 @@ fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset:
     }
 }
 
-/// Returns the libraries (MPI, HDF5) inside whose calls the thread is.
+/// Returns the libraries (MPI, HDF5) that are currently calling on this thread: the recorded call is nested in their calls.
 fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
-/// Reports the lowest offset of nested transfers to the MPI-IO call in progress: the only way to learn that of a shared file pointer.
+/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call, which keeps the lowest. This is the only way to learn the offset of
+/// a shared file pointer.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     let moves_data = op.is_data() && offset >= 0 && std::ptr::eq(thread.mpi_file.get(), file);
@@ -307,7 +312,7 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
     }
 }
 
-/// Records the segment again if its slot was left behind; see [`late::is_left_behind`].
+/// Records the segment again if the trace writer did not see it; see [`late::is_left_behind`].
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
@@ -320,22 +325,24 @@ fn once_more(slot: usize) {
     }
 }
 
-/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr). A slot below it came from a cursor outside any chunk.
+/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr). A slot address below it is not inside any chunk.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
-/// True if `slot` lies in the chunk that ends at `limit`, or in an earlier one. Since the slot was given, a signal handler may have
+/// True if `slot` lies in the chunk that ends at `limit`, or in an earlier chunk. Since the slot was handed out, a signal handler may have
 /// obtained the thread's first or next chunk and changed the limit. The last slot of a chunk is spare for this case.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
 }
 
-/// True if a call interrupted by a signal handler was given the spare slot of the thread's chunk, and has yet to check or write it.
+/// True if a call was given the last (spare) slot of the thread's chunk, was interrupted by a signal handler, and has yet to check or write
+/// it.
 fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// Returns the next slot for a lane whose chunk is full or which has none; 0 if there is none. `slot` is the previous cursor.
+/// Returns the address of the next segment slot for `lane`, a thread's write position that has no chunk or a full one; 0 if there is no
+/// memory. `slot`: previous position.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
@@ -366,7 +373,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// Does the work of [`next_slot`] while passing the gate.
+/// Implements [`next_slot`] with access to segment memory (inside `gate`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late::switch(thread);
     let is_late = lane.late.get() != 0;
@@ -412,7 +419,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     slot
 }
 
-/// True if the calling thread is the one that filled the lane's chunk.
+/// True if the calling thread is the one that filled the chunk of `lane`. Otherwise two threads share thread-local storage.
 fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
     let record = THREADS.get(lane.index.get() as usize - 1);
     record.is_none_or(|record| bare::found(thread, record.tid.load(Ordering::Relaxed)))

@@ -22,10 +22,10 @@ struct Identity {
 }
 
 static STDERR: OnceLock<Identity> = OnceLock::new();
-/// True if descriptor 2 is a file that the program has opened.
+/// True if descriptor 2 is a file that the program itself has opened, which must get no messages.
 static IS_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
-/// Lowest number of the descriptor used for writing, if available: the program may expect to get lower ones.
+/// Lowest number for the duplicate of standard error that messages are written to, if available: the program may expect to get lower ones.
 const HIGH: c_int = 400;
 /// Maximum wait for the reader of a pipe, in ms; then the message is dropped.
 const PATIENCE: c_int = 200;
@@ -45,7 +45,7 @@ fn identity(number: c_int) -> Option<Identity> {
     })
 }
 
-/// Returns the creation time of the file.
+/// Returns the creation time of the file behind a descriptor.
 fn made(number: c_int) -> Option<(i64, u32)> {
     // SAFETY: an all-zero structure is a valid one.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
@@ -55,7 +55,7 @@ fn made(number: c_int) -> Option<(i64, u32)> {
     (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
 }
 
-/// Remembers the identity of standard error.
+/// Stores the identity of standard error at process start.
 pub(crate) fn remember_stderr() {
     let errno = crate::errno::save();
     if let Some(identity) = identity(libc::STDERR_FILENO) {
@@ -72,7 +72,7 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Notes that descriptor `number` is a duplicate now: its file's identity shows if it is standard error.
+/// Notes that descriptor `number` is now a duplicate of another one. Whether it is still standard error is decided by its file's identity.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -80,7 +80,7 @@ pub(crate) fn copied(number: c_int) {
     }
 }
 
-/// Writes `dxt: ` and the parts as one line. Preserves errno.
+/// Writes `dxt: ` and the concatenated `parts` as one line to standard error. Preserves errno.
 pub(crate) fn say(parts: &[&[u8]]) {
     let errno = crate::errno::save();
     let mut line = [0_u8; 512];
@@ -123,7 +123,7 @@ fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
     }
 }
 
-/// True if a write will not block.
+/// True if a write to descriptor `number` will not block. Waits up to [`PATIENCE`] ms for a pipe's reader.
 fn has_room(number: c_int) -> bool {
     let mut asked = libc::pollfd { fd: number, events: libc::POLLOUT, revents: 0 };
     let mut patience = libc::timespec { tv_sec: 0, tv_nsec: i64::from(PATIENCE) * 1_000_000 };

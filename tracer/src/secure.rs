@@ -6,10 +6,10 @@
 use crate::config::{Config, Environment, Filled, Overflow, Spool};
 use std::ffi::CStr;
 
-/// The site's own file, the only one read for privileged programs.
+/// Configuration file of the site (the system's administrator), the only one read for privileged programs.
 const FILE: &[u8] = b"/etc/dxt/dxt.conf";
 
-/// Environment of a privileged program: the site's file only.
+/// Source of settings for a privileged program: the site's configuration file only.
 pub(crate) struct Site;
 
 impl Environment for Site {
@@ -20,7 +20,7 @@ impl Environment for Site {
     fn each_name(&self, _: &mut dyn FnMut(&[u8])) {}
 }
 
-/// True if the site's file exists and only root can have written it. Allocates nothing.
+/// True if the site's configuration file exists and only root can have written it. Allocates nothing.
 pub(crate) fn may_start() -> bool {
     is_roots(FILE, libc::S_IFREG)
 }
@@ -38,18 +38,18 @@ pub(crate) fn restrict(config: &mut Config) -> bool {
     config.output_dir.as_it_is().is_some_and(is_roots_directory)
 }
 
-/// True if only root can write to the directory, and no user can replace it.
+/// True if `path` is a directory to which only root can write, and no other user can replace it.
 pub(crate) fn is_roots_directory(path: &[u8]) -> bool {
     is_roots(path, libc::S_IFDIR)
 }
 
-/// True if a privileged program may write there.
+/// True if a privileged program may write its trace to this directory.
 pub(crate) fn may_write_to(filled: &Filled) -> bool {
     !crate::real::is_secure() || is_roots_directory(&filled.path)
 }
 
-/// True if the file at the absolute `path` has this `kind`, belongs to root, and others cannot write to it, nor rename or replace a
-/// directory on the way. Follows no links.
+/// True if the file at the absolute `path` is of type `kind` and belongs to root, and other users cannot write to it. Nor may they be able
+/// to rename or replace a directory on the path. Follows no symbolic links.
 fn is_roots(path: &[u8], kind: libc::mode_t) -> bool {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -57,7 +57,8 @@ fn is_roots(path: &[u8], kind: libc::mode_t) -> bool {
     path.starts_with(b"/") && ends.into_iter().all(above) && is_roots_alone(path, kind, false)
 }
 
-/// Checks the last component of `path` only. In a directory with the sticky bit, others may create files but not remove any.
+/// Checks the owner and permissions of the last component of `path` only. `may_be_sticky`: also accepts a directory with the sticky bit,
+/// where others may create files but not remove any.
 fn is_roots_alone(path: &[u8], kind: libc::mode_t, may_be_sticky: bool) -> bool {
     let mut name = [0_u8; libc::PATH_MAX as usize];
     let Some(room) = name.get_mut(..path.len()).filter(|room| room.len() < libc::PATH_MAX as usize) else {

@@ -9,34 +9,35 @@ use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Function that writes the trace; its argument is the name of the signal.
+/// Callback that writes the trace before a signal ends the process; its argument is the name of the signal.
 static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
-/// Function to run if the process survives the signal.
+/// Callback to run if the process survives the signal.
 static SURVIVED: OnceLock<fn()> = OnceLock::new();
-/// sigaction(2) of the C library, past our hook.
+/// Original sigaction(2) of the C library, bypassing our hook.
 static SIGACTION: Slot = slot_again!("sigaction");
 
-/// True while the trace is being written because the process ends by itself, and the signal that arrived meanwhile.
+/// True while the trace is being written because the process ends by itself. The next variable holds a signal that arrived meanwhile.
 static WRITING: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicI32 = AtomicI32::new(0);
-/// True if the process is ending by a signal: another one then ends it at once.
+/// True if a signal is already ending the process: a second signal then ends it at once.
 static DYING: AtomicBool = AtomicBool::new(false);
 
-/// Signals by which schedulers and users end programs, and their names in the trace.
+/// Signals that schedulers and users send to end programs, and their names in the trace.
 const SIGNALS: [(c_int, &str); 4] =
     [(libc::SIGTERM, "SIGTERM"), (libc::SIGINT, "SIGINT"), (libc::SIGHUP, "SIGHUP"), (libc::SIGXCPU, "SIGXCPU")];
 
-/// Returns our handler as sigaction(2) represents it.
+/// Returns the address of our signal handler, as sigaction(2) represents it.
 fn ours() -> sighandler_t {
     ending as *const () as sighandler_t
 }
 
-/// True if `handler` is ours.
+/// True if `handler` is the tracer's signal handler.
 pub(crate) fn is_ours(handler: sighandler_t) -> bool {
     handler == ours()
 }
 
-/// Installs our handler in place of default actions. It calls `on_end` before the process dies, and `survived` if it does not die.
+/// Installs our handler for each signal in the list that has the default action. It calls `on_end` before the process dies, and `survived`
+/// if it does not die.
 pub(crate) fn stand_in(on_end: fn(&'static str), survived: fn()) {
     let _ = ON_END.set(on_end);
     let _ = SURVIVED.set(survived);
@@ -50,7 +51,7 @@ pub(crate) fn stand_in_again() {
     SIGNALS.iter().for_each(|(signal, _)| stand_in_for(*signal));
 }
 
-/// Restores the default action in place of our handler.
+/// Restores the default action for each signal that has our handler.
 pub(crate) fn step_back() {
     for (signal, _) in SIGNALS {
         // SAFETY: an all-zero sigaction is a valid one: default action, no flags, empty mask.
@@ -66,7 +67,7 @@ pub(crate) fn step_back() {
     }
 }
 
-/// Installs our handler for one signal if it is in the list and has the default action. Preserves errno.
+/// Installs our handler for `signal` if it is in the list and has the default action. Preserves errno.
 pub(crate) fn stand_in_for(signal: c_int) {
     if sys::is_shut() || ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
         return;
@@ -87,7 +88,7 @@ pub(crate) fn stand_in_for(signal: c_int) {
     errno.restore();
 }
 
-/// sigaction(2).
+/// Calls the original sigaction(2), bypassing our hook.
 unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let address = SIGACTION.address();
     if address.is_null() {
@@ -130,8 +131,8 @@ fn die_of(signal: c_int) {
     unsafe { libc::kill(process, signal) };
 }
 
-/// Runs `work`, which writes the trace of a process that ends by itself. A fatal signal meanwhile, on any thread, takes effect once the
-/// trace is complete. A second one takes effect at once, so that a hung file system cannot keep the process alive.
+/// Runs `work`, which writes the trace of a process that ends by itself. A fatal signal that arrives meanwhile, on any thread, takes effect
+/// once the trace is complete. A second one takes effect at once, so that a hung file system cannot keep the process alive.
 pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
     WRITING.store(true, Ordering::SeqCst);
     let result = work();

@@ -15,9 +15,9 @@ pub(crate) enum State {
     Unset = 0,
     /// Calls are recorded.
     On = 1,
-    /// Off, or ended: calls pass through.
+    /// Recording is off or has ended: calls pass through.
     Off = 2,
-    /// Process not recorded: calls pass through, but it takes part in the ranks' collective steps.
+    /// The process is not recorded: calls pass through, but the process joins the collective steps of the other ranks.
     Muted = 3,
     /// A thread writes the trace because the process is about to end: calls wait until that is done, most of them for good.
     Parked = 4,
@@ -35,22 +35,23 @@ struct StatePage {
     unused: [AtomicU8; PAGE_BYTES - 1],
 }
 
-/// Alone in its page, which the kernel zeroes in every forked child, however it was forked. The parent's recorded calls lie in shared
-/// memory if there is a spool, and a child must never write there.
+/// Recording state, alone in its page, which the kernel zeroes in every forked child, however it was forked. The parent's recorded calls
+/// lie in shared memory if there is a spool, and a child must never write there.
 static PAGE: StatePage =
     StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
 
-/// True if recording has begun in this process or in the one it was forked from.
+/// True if recording has begun in this process or in its parent before fork.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Function that a forked child runs first.
+/// Callback that a forked child runs before its first call is recorded.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
-/// Function that returns true if the calling thread had left, by a jump, the work that others wait for.
+/// Callback that returns true if the calling thread left, by a jump, the tracer's work that other threads wait for.
 static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
-/// Function that waiting threads run now and then, in case they wait for nothing.
+/// Callback that waiting threads run now and then, in case nothing will ever wake them.
 static LOOK_AFTER: OnceLock<fn()> = OnceLock::new();
-/// Makes the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot. `in_child` runs in
-/// such a child before its first call is recorded. `has_left` returns true if this thread left, by a jump, the work that others wait for,
-/// and ends their wait. `look_after` runs now and then in waiting threads. For the constructor.
+/// Makes the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot. Sets three
+/// callbacks. `in_child` runs in such a child before its first call is recorded. `has_left` returns true if this thread left, by a jump,
+/// the work that others wait for, and ends their wait. `look_after` runs now and then in waiting threads. Called from the library's
+/// constructor.
 pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool, look_after: fn()) -> bool {
     let _ = IN_CHILD.set(in_child);
     let _ = HAS_LEFT.set(has_left);
@@ -73,35 +74,36 @@ pub(crate) fn release(state: State) {
     unsafe { crate::sys::syscall!(libc::SYS_futex, &raw const PAGE, FUTEX_WAKE_PRIVATE, i32::MAX) };
 }
 
-/// True if this process records, even if not at this moment.
+/// True if this process is recorded, even if calls wait at this moment or a trace has been written (On, Parked or Late).
 pub(crate) fn is_on() -> bool {
     let state = PAGE.state.load(Ordering::Relaxed);
     state == State::On as u8 || state == State::Parked as u8 || state == State::Late as u8
 }
 
-/// True if a stored segment needs no further checks.
+/// True if the state is On: a stored segment then needs no further checks.
 #[inline(always)]
 pub(crate) fn is_plain() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
 }
 
-/// True if calls wait.
+/// True if the state is Parked: calls wait until the trace is written.
 pub(crate) fn is_parked() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Parked as u8
 }
 
-/// True if the trace has been written and the process goes on.
+/// True if the state is Late: the trace has been written and the process goes on.
 pub(crate) fn is_late() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Late as u8
 }
 
-/// Interval at which a waiting thread checks again. If the process goes on, nobody wakes it: usually the process is gone by then.
+/// Interval at which a waiting thread checks the state again, in ns. Nobody wakes it when the process goes on, since usually the process
+/// has ended by then.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
-/// Waits while calls wait, but at most 4 ms, then runs `look_after`. Preserves errno.
+/// Waits until the state is no longer Parked, but at most 4 ms, then runs `look_after`. Preserves errno.
 pub(crate) fn wait() {
     let errno = crate::errno::save();
     let time = libc::timespec { tv_sec: 0, tv_nsec: LOOKS_EVERY_NS };
@@ -121,8 +123,8 @@ pub(crate) fn wait() {
     errno.restore();
 }
 
-/// Waits until calls go on; false if this thread must not wait. That is the case if it writes the trace, does other work of the tracer for
-/// which the writer may wait, or is in a vfork(2) child, which outlives the process.
+/// Waits until calls may proceed; false if this thread must not wait. That is the case if it writes the trace, does other work of the
+/// tracer for which the writer may wait, or is in a vfork(2) child, which outlives the process.
 pub(crate) fn park() -> bool {
     while is_parked() {
         if !crate::process::is_own() {
@@ -148,22 +150,22 @@ pub(crate) fn is_begun() -> bool {
     IN_CHILD.get().is_some()
 }
 
-/// True if this is a forked child that has not taken over yet.
+/// True if this is a forked child that has not yet begun its own recording.
 pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
 }
 
-/// True if this process is not recorded but takes part in collective steps.
+/// True if the state is Muted: this process is not recorded but joins the collective steps of the other ranks.
 pub(crate) fn is_muted() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
 }
 
-/// Returns this thread's state if it runs code of the program, whether its calls are recorded or muted.
+/// Returns this thread's block if it runs code of the program, in a process that is recorded or muted.
 pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
     thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
 
-/// Returns this thread's state if its calls are to be recorded now.
+/// Returns this thread's block if its calls are to be recorded now.
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
@@ -174,12 +176,12 @@ pub(crate) fn thread() -> Option<&'static Thread> {
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
 }
 
-/// Like [`thread`], for functions that the tracer's own allocator calls too: nothing is counted while the tracer is busy.
+/// Like [`thread`], for functions that the tracer's own allocator calls too: while the tracer runs, such calls are not even counted.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
     if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
-/// Returns true if the call is to be recorded, maybe after a wait. Called in states other than On, Off and Muted.
+/// Returns true if the call is to be recorded, possibly after a wait. Called in states other than On, Off and Muted.
 #[cold]
 #[inline(never)]
 fn is_admitted() -> bool {
@@ -197,7 +199,7 @@ fn is_admitted() -> bool {
     }
 }
 
-/// Starts early, or takes over in a child forked without fork(3)'s handlers. Called while the state is Unset.
+/// Starts the library early, or begins recording in a child forked without fork(3)'s handlers. Called while the state is Unset.
 #[cold]
 #[inline(never)]
 fn taken_over() -> bool {

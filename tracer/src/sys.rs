@@ -1,4 +1,4 @@
-//! The tracer's own system calls, with the results of syscall(2) (-1 and errno) but past that function, which is wrapped like others.
+//! The tracer's own system calls. Results are like those of syscall(2) (-1 and errno), but that function is not used since it is wrapped.
 //!
 //! All of them pass one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make itself could end
 //! it. The gate is then shut: every system call of the tracer fails with EPERM, unmade.
@@ -7,7 +7,7 @@
 use std::ffi::c_long;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Like [`syscall!`], for a system call that the program has asked for.
+/// Like [`syscall!`], for a system call that the program itself has requested: made even if the tracer's own are forbidden.
 macro_rules! pass_on {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
@@ -15,21 +15,21 @@ macro_rules! pass_on {
 }
 pub(crate) use pass_on;
 
-/// True if the gate is shut.
+/// True if the gate is shut: the tracer makes no system calls any longer.
 static SHUT: AtomicBool = AtomicBool::new(false);
-/// True if threads inside the gate are no longer waited for: a filter may be in force.
+/// True if a seccomp filter may be in force. Shutting the gate then no longer waits for system calls in progress.
 static CONFINED: AtomicBool = AtomicBool::new(false);
-/// Number of system calls inside the gate.
+/// Number of the tracer's system calls in progress (inside the gate).
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of times that [`shut`] checks if the gate is empty; the last checks are 1 ms apart. Then it goes on: a call asleep in the
-/// kernel is past any filter, and one left by a jump never comes back.
+/// Maximum number of times that [`shut`] checks if the gate is empty; the last checks are 1 ms apart. After that it proceeds: a call
+/// blocked in the kernel has already passed any filter, and a call left by a jump never returns.
 const MOST_WAITS: u32 = 1_100;
 const YIELDS: u32 = 1_000;
 
-/// Permission to make system calls until dropped: shutting the gate waits for that.
+/// Permission for the tracer to make system calls, until it is dropped. Shutting the gate waits for all such permissions.
 pub(crate) struct Claim(());
 
-/// Asks for permission; `None` once the gate is shut.
+/// Requests permission for the tracer to make system calls; `None` once they are forbidden (gate shut).
 #[inline]
 pub(crate) fn claim() -> Option<Claim> {
     // Announce first, then check: either the thread that shuts the gate sees this call, or this call sees the gate shut.
@@ -44,13 +44,14 @@ impl Drop for Claim {
     }
 }
 
-/// True if the tracer may make no more system calls.
+/// True if the gate is shut: the tracer may make no more system calls.
 #[inline]
 pub(crate) fn is_shut() -> bool {
     SHUT.load(Ordering::Relaxed)
 }
 
-/// Shuts the gate and waits until it is empty. The calling thread must not be inside.
+/// Shuts the gate, so that the tracer makes no more system calls, and waits until those in progress are done. The calling thread must not
+/// be inside.
 pub(crate) fn shut() {
     SHUT.store(true, Ordering::SeqCst);
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -70,20 +71,20 @@ pub(crate) fn shut() {
     CONFINED.store(true, Ordering::SeqCst);
 }
 
-/// Resets the gate in a forked child, which has one thread: calls of other threads do not exist here.
+/// Resets the gate for the tracer's system calls in a forked child: calls in progress on other threads do not exist in the child.
 pub(crate) fn in_child() {
     UNDER_WAY.store(0, Ordering::SeqCst);
 }
 
-/// Opens the gate again because the program has not confined itself after all.
+/// Permits the tracer's system calls again because the program has not confined itself by seccomp after all.
 pub(crate) fn open() {
     CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);
 }
 
-/// An argument of a system call, as wide as a register.
+/// Argument of a system call, as wide as a register.
 pub(crate) trait Argument {
-    /// Returns the content of the register.
+    /// Returns the argument as the content of a register.
     fn register(self) -> usize;
 }
 
@@ -114,7 +115,7 @@ impl<T> Argument for *mut T {
     }
 }
 
-/// `syscall!(libc::SYS_fstat, number, &raw mut stat)`: like syscall(2).
+/// `syscall!(libc::SYS_fstat, number, &raw mut stat)`: makes a system call of the tracer's own, with results like syscall(2).
 macro_rules! syscall {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::call($number, [$($crate::sys::Argument::register($argument)),*])
@@ -122,10 +123,10 @@ macro_rules! syscall {
 }
 pub(crate) use syscall;
 
-/// Makes a system call of the tracer's own; see [`syscall!`]. EPERM once the gate is shut.
+/// Makes a system call of the tracer's own; see [`syscall!`]. Fails with EPERM once these are forbidden (gate shut).
 ///
 /// # Safety
-/// The requirements of the system call on its arguments.
+/// The arguments must meet the requirements of the system call.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     let Some(_leave) = claim() else {
@@ -136,7 +137,7 @@ pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N])
     unsafe { pass(number, arguments) }
 }
 
-/// `finish!(libc::SYS_close, number)`: like [`syscall!`], for a thread with permission that releases a lock or a descriptor.
+/// `finish!(libc::SYS_close, number)`: like [`syscall!`], for a thread that holds a [`Claim`] and releases a lock or a descriptor.
 macro_rules! finish {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::to_finish($number, [$($crate::sys::Argument::register($argument)),*])
@@ -144,11 +145,11 @@ macro_rules! finish {
 }
 pub(crate) use finish;
 
-/// Makes a system call of a thread inside the gate, even if the gate is shut, while that thread is waited for; see [`finish!`]. Later it
-/// fails with EPERM: keeping the resource is better than ending the program.
+/// Makes a system call to release a resource, for a thread inside the gate; see [`finish!`]. Allowed even if the gate is shut, as long as
+/// the closing thread still waits for it. Later it fails with EPERM: leaking the resource is better than ending the program.
 ///
 /// # Safety
-/// The requirements of the system call on its arguments.
+/// The arguments must meet the requirements of the system call.
 #[inline]
 pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);
@@ -161,10 +162,10 @@ pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize
     unsafe { pass(number, arguments) }
 }
 
-/// Makes a system call that the program has asked for, past the gate.
+/// Makes a system call that the program itself has requested, even if the tracer's own are forbidden.
 ///
 /// # Safety
-/// The requirements of the system call on its arguments.
+/// The arguments must meet the requirements of the system call.
 #[inline(always)]
 pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     const { assert!(N <= 6) };

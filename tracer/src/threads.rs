@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Looks up the C library's variable. For the constructor.
+/// Looks up the C library's variable `__libc_single_threaded`. Called from the library's constructor.
 pub(crate) fn prepare() {
     SINGLE.store(global!("__libc_single_threaded").cast(), Ordering::Relaxed);
 }
 
-/// True only if there is certainly one thread.
+/// True only if the process certainly has just one thread.
 #[inline(always)]
 pub(crate) fn is_single() -> bool {
     // SAFETY: null, or a `char` of the C library that lives as long as the process.

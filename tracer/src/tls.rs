@@ -1,4 +1,4 @@
-//! Per-thread state: destination of the next segment, and nesting inside the tracer or MPI.
+//! Per-thread state: address of the next segment slot, and nesting inside the tracer, MPI or HDF5.
 //!
 //! The block lies in initial-exec TLS: reading it is one load from the thread pointer. No call can allocate or lock, so the block can be
 //! used in signal handlers and before constructors. Stable Rust cannot request that model, hence the assembly on x86-64; other processors
@@ -10,63 +10,65 @@ use crate::memory::Blocked;
 use crate::registry::File;
 use std::cell::Cell;
 
-/// Destination of a thread's segments of one kind: a chunk of an arena, or a scratch chunk.
+/// Write position for one thread's segments of one kind (I/O or collective calls). Slots lie in an arena chunk, or in a scratch chunk whose
+/// segments are only counted.
 #[repr(C)]
 pub(crate) struct Lane {
     /// Address of the next free slot of the chunk.
     pub(crate) cursor: Cell<usize>,
-    /// Address past the chunk's last slot.
+    /// Address after the chunk's last slot that may be used.
     pub(crate) limit: Cell<usize>,
-    /// Address of the first slot of the arena chunk, or 0 without one.
+    /// Address of the first slot of the thread's current chunk in the arena; 0 without one.
     pub(crate) chunk: Cell<usize>,
-    /// Spare slot of the previous chunk, if a call that a signal handler interrupted may still claim it.
+    /// Spare slot of the previous chunk, if a call that was interrupted by a signal handler may still use it; else 0.
     pub(crate) awaited: Cell<usize>,
-    /// Address of the scratch chunk once the arena is full, else 0.
+    /// Address of the thread's scratch, a buffer of calls that are only counted; used once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
-    /// Index in the thread table plus one; 0 while nothing has been recorded here.
+    /// Index in the table of threads plus one; 0 while this write position has not been used.
     pub(crate) index: Cell<u32>,
     /// Size of the latest chunk, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Number of chunks so far.
+    /// Number of chunks obtained so far.
     pub(crate) sequence: Cell<u32>,
     /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late`]).
     pub(crate) late: Cell<u32>,
 }
 
-/// State of one thread, all zero at thread start. The I/O lane comes first: its address is the block's.
+/// Block of state of one thread, all zero at thread start. The I/O lane comes first, so its address is the block's.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// Segments of I/O calls; in counters mode, of all calls.
+    /// Write position for I/O calls; in counters mode, for all calls.
     pub(crate) io: Lane,
-    /// Nonzero while the tracer's own code runs here: calls pass through unrecorded. Holds [`LENT`] and [`LENT_FOR_A_WHILE`] too.
+    /// Nonzero while the tracer's own code runs on this thread; calls then pass through unrecorded. Also holds the flags [`LENT`] and
+    /// [`LENT_FOR_A_WHILE`].
     pub(crate) busy: Cell<u32>,
-    /// Nonzero while the thread is inside the gate for segment memory ([`crate::gate`]).
+    /// Nonzero while the thread is inside the gate that guards segment memory ([`crate::gate`]).
     pub(crate) at_gate: Cell<u32>,
-    /// Inside an MPI call: calls made there are nested.
+    /// Set while the thread is inside an MPI call; calls made then are marked as nested.
     pub(crate) mpi: Inside,
-    /// Inside an HDF5 call: calls made there are marked accordingly.
+    /// Set while the thread is inside an HDF5 call; calls made then are marked as made inside HDF5.
     pub(crate) hdf5: Inside,
-    /// Inside a wrapped function whose system calls through syscall(2) are not the program's.
+    /// Set while the thread is inside a wrapped library function. System calls that it makes through syscall(2) are not the program's.
     library: Inside,
-    /// Inside a collective MPI call: collective calls made there are the library's own.
+    /// Set while the thread is inside a collective MPI call. Collective calls made then are the MPI library's own.
     pub(crate) meeting: Inside,
     /// Return address of the latest HDF5 call; identifies the copy of HDF5 that its caller uses.
     pub(crate) hdf5_caller: Cell<usize>,
-    /// Segments of collective MPI calls, in memory of their own. A reader sees them as another thread.
+    /// Write position for collective MPI calls, in a separate arena. Readers of the trace see it as another thread.
     pub(crate) meetings: Lane,
-    /// Collective MPI calls that are only counted: kept in a scratch chunk, without an arena chunk.
+    /// Write position for collective MPI calls that are only counted, not recorded.
     pub(crate) often: Lane,
-    /// Scratch chunk in which short segments wait to be folded (DXT_MIN_SIZE), or 0.
+    /// Address of the scratch, a buffer in which short segments (DXT_MIN_SIZE) wait to be added to counters, or 0.
     pub(crate) waiting: Cell<usize>,
     /// File of the MPI-IO call in progress; used to find the offset to which a shared file pointer led.
     pub(crate) mpi_file: Cell<*const File>,
     /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Address to jump to if the work in progress is abandoned, or 0; see `stack`.
+    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `stack`.
     pub(crate) scope: Cell<usize>,
-    /// Id of the thread that owns the block, once others may use it too ([`crate::bare`]).
+    /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::bare`]).
     pub(crate) owner: Cell<u32>,
-    /// Descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0: not checked yet.
+    /// Id of the descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0 if not determined yet.
     pub(crate) table: Cell<u32>,
 }
 
@@ -88,7 +90,7 @@ impl Lane {
         }
     }
 
-    /// Resets the lane to the state in which nothing has been recorded.
+    /// Resets the write position: it has no chunk, and nothing has been recorded.
     pub(crate) fn forget_chunk(&self) {
         self.cursor.set(0);
         self.limit.set(0);
@@ -124,7 +126,7 @@ impl Thread {
         }
     }
 
-    /// Resets the thread to the state in which nothing has been recorded; nesting state stays.
+    /// Resets the thread's write positions: nothing has been recorded. The nesting state (inside MPI and so on) is kept.
     pub(crate) fn forget_chunks(&self) {
         self.io.forget_chunk();
         self.meetings.forget_chunk();
@@ -132,31 +134,31 @@ impl Thread {
         self.waiting.set(0);
     }
 
-    /// Runs a short piece of the tracer's own work with signals blocked: a handler would find it half done, or leave it so (siglongjmp(3)).
-    /// Calls that arrive anyway, because signals could not be blocked, are counted.
+    /// Runs a short piece of the tracer's own work with signals blocked. A signal handler would otherwise see the work half done, or leave
+    /// it so by siglongjmp(3). Calls that arrive anyway, because signals could not be blocked, are counted.
     pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
         let _blocked = Blocked::briefly();
         self.busy_by(BUSY, work)
     }
 
-    /// Runs a query to MPI or HDF5 with signals blocked: the calls that the library makes for it are the tracer's own.
+    /// Runs a query to MPI or HDF5 with signals blocked. I/O calls that the library makes for this query are not recorded.
     pub(crate) fn while_asking<T>(&self, work: impl FnOnce() -> T) -> T {
         let _blocked = Blocked::briefly();
         self.busy_by(AWAY, work)
     }
 
-    /// Runs work that goes through the C library and MPI (start, flush): its calls are the tracer's own.
+    /// Runs longer work of the tracer that calls the C library and MPI (start, flush). I/O calls made by it are not recorded.
     pub(crate) fn while_away<T>(&self, work: impl FnOnce() -> T) -> T {
         self.busy_by(AWAY, work)
     }
 
-    /// Treats all calls of this thread as the tracer's from now on: the thread is about to end the process while all others wait. A signal
-    /// handler on it must not wait for it.
+    /// Stops recording calls of this thread, because it is about to end the process while all others wait. A signal handler on this thread
+    /// must not wait for the thread itself.
     pub(crate) fn go_away(&self) {
         self.busy.set(self.busy.get() + AWAY);
     }
 
-    /// Undoes `go_away`: the thread did not end the process after all.
+    /// Undoes `go_away`: records this thread again, because it did not end the process after all.
     pub(crate) fn come_back(&self) {
         self.busy.set(self.busy.get().saturating_sub(AWAY));
     }
@@ -168,17 +170,18 @@ impl Thread {
         result
     }
 
-    /// Runs a wrapped library function that may make its system calls through syscall(2).
+    /// Runs a wrapped library function. System calls that it makes through syscall(2) are then not taken for the program's.
     pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
         self.library.run(call)
     }
 
-    /// True inside a function that was run by `in_library`.
+    /// True if the thread is inside a function that was run by `in_library`.
     pub(crate) fn is_in_library(&self) -> bool {
         self.library.is_set()
     }
 
-    /// True if only short work (`while_busy`) or none is in progress, so that a call arriving now is the program's.
+    /// True if no long work of the tracer is in progress on this thread (at most `while_busy`), so that a call arriving now is the
+    /// program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
     }
@@ -188,27 +191,28 @@ impl Thread {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// Lets others use the block from now on; with `for_a_while`, only until its own thread makes a call.
+    /// Marks this thread-local block as shared with threads that have none of their own. `for_a_while`: only until the block's owner makes
+    /// a call.
     pub(crate) fn lend(&self, for_a_while: bool) {
         self.busy.set(self.busy.get() | if for_a_while { LENT_FOR_A_WHILE } else { LENT });
     }
 
-    /// Ends a temporary loan because the block's own thread makes a call.
+    /// Ends temporary sharing of this thread-local block, because its owner has made a call.
     pub(crate) fn is_back(&self) {
         self.busy.set(self.busy.get() & !LENT_FOR_A_WHILE);
     }
 
-    /// Ends all loans: nobody else uses the block any more.
+    /// Ends all sharing of this thread-local block: no other thread uses it any longer.
     pub(crate) fn is_alone(&self) {
         self.busy.set(self.busy.get() & !(LENT | LENT_FOR_A_WHILE));
     }
 
-    /// True if others may use the block.
+    /// True if threads other than its owner may use this thread-local block.
     pub(crate) fn is_lent(&self) -> bool {
         self.busy.get() & (LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// True if others may use the block at the same time as its own thread.
+    /// True if other threads may use this thread-local block concurrently with its owner (not only while the owner is suspended).
     pub(crate) fn is_lent_for_good(&self) -> bool {
         self.busy.get() & LENT != 0
     }
@@ -216,7 +220,7 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Bits of `busy` that mark a lent block ([`crate::bare`]); kept in `busy` so that calls check one word only.
+/// Flags in `busy` that mark a block shared with other threads ([`crate::bare`]). Stored in `busy` so that calls check one word only.
 const LENT: u32 = 1 << 31;
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
@@ -251,7 +255,7 @@ mod storage {
         size = const BLOCK_BYTES,
     );
 
-    /// Reads the address of the block, with assembly of these options.
+    /// Reads the address of this thread's thread-local block, by assembly with the given options.
     macro_rules! read_block {
         ($($option:ident),+) => {{
             let block: *const Thread;
@@ -274,7 +278,7 @@ mod storage {
         read_block!(pure, nomem, nostack)
     }
 
-    /// Like [`block`], but never reuses an earlier answer, which the compiler may do for `block`.
+    /// Like [`block`], but always reads the thread-local block's address anew: the compiler may reuse an earlier result of `block`.
     #[inline(always)]
     pub(super) fn block_now() -> *const Thread {
         read_block!(nostack)
@@ -295,8 +299,8 @@ mod storage {
     }
 }
 
-/// Returns this thread's block. Safe: a `Thread` is not `Sync` (below), so the reference stays on its thread, which the block outlives. Use
-/// [`current_now`] after a call of the program, which may return on another thread.
+/// Returns this thread's thread-local block. Safe: a `Thread` is not `Sync` (below), so the reference stays on its thread, which the block
+/// outlives. Use [`current_now`] after a call of the program, which may return on another thread.
 #[inline(always)]
 pub(crate) fn current() -> &'static Thread {
     // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), and lives as long as its thread. It is reached only from that
@@ -304,13 +308,15 @@ pub(crate) fn current() -> &'static Thread {
     unsafe { &*storage::block() }
 }
 
-/// Returns a number that is unique among live threads, never 0, unchanged in a forked child: the block's address, so no system call.
+/// Returns an identifier that is unique among live threads, never 0, and unchanged in a forked child: the address of the thread-local
+/// block. No system call is needed.
 #[inline(always)]
 pub(crate) fn number() -> usize {
     std::ptr::from_ref(current()).addr()
 }
 
-/// Returns this thread's block, read anew: a function that called the program may be on another thread by now (user-level threads).
+/// Returns the current thread's thread-local block, read anew after a call into the program: a user-level thread may have moved to another
+/// kernel thread.
 #[inline(always)]
 pub(crate) fn current_now() -> &'static Thread {
     #[cfg(target_arch = "x86_64")]
@@ -321,14 +327,14 @@ pub(crate) fn current_now() -> &'static Thread {
     unsafe { &*block }
 }
 
-/// True if `address` lies inside the calling thread's block.
+/// True if `address` lies inside the calling thread's thread-local block.
 #[inline(always)]
 pub(crate) fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 
-/// Takes `bytes` from the lane's chunk: advances the cursor and returns its old value. One instruction where that is cheap, so that a
-/// signal handler between load and store cannot get the same slot.
+/// Reserves `bytes` at the write position `lane`: advances its cursor and returns the old value. Uses one instruction where that is cheap,
+/// so that a signal handler between load and store cannot get the same slot.
 #[inline(always)]
 pub(crate) fn advance(lane: &Lane, bytes: usize) -> usize {
     #[cfg(target_arch = "x86_64")]

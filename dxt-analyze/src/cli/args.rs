@@ -35,7 +35,7 @@ fn mode(text: &str) -> Result<u32, String> {
 /// Width of help texts, in columns.
 const WIDTH: usize = 80;
 
-/// Returns the command line parser; unlike in the derived one, `serve --live` needs no trace.
+/// Returns the command line parser. It differs from the derived one in that `serve --live` needs no trace.
 #[must_use]
 pub fn command() -> clap::Command {
     let optional = |arg: clap::Arg| arg.required(false).required_unless_present("live");
@@ -48,7 +48,7 @@ pub fn command() -> clap::Command {
     command.max_term_width(WIDTH).term_width(WIDTH).mut_subcommands(with_examples)
 }
 
-/// Version, commit and features; build.rs sets the latter two.
+/// Text of `--version`: version, commit and features; the build script sets the latter two.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit    ",

@@ -1,9 +1,9 @@
-//! Examples at the end of each command's help: frequent uses, with their purpose.
+//! Examples at the end of each command's help: common uses, each with its purpose.
 
-/// Command and its examples: text after `dxt-analyze`, and purpose.
+/// Command, and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// One row per command.
+/// Examples of all commands, one row per command.
 pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",
@@ -141,12 +141,12 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     ),
 ];
 
-/// Returns the examples below a command's options; `None` if there are none.
+/// Returns the text with a command's examples, for the end of its help; `None` if there are none.
 pub(super) fn of(verb: &str) -> Option<String> {
     let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == verb)?;
     let width = examples.iter().map(|(typed, _)| typed.len()).max()?;
     let line = |(typed, what): &(&str, &str)| {
-        // On a separate line if both do not fit into 80 columns.
+        // The purpose goes on a separate line if both do not fit into 80 columns.
         let both = format!("  dxt-analyze {typed:<width$}  # {what}");
         if both.chars().count() <= 80 { both } else { format!("  # {what}\n  dxt-analyze {typed}") }
     };

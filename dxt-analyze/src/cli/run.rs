@@ -10,18 +10,18 @@ use std::io::{BufWriter, IsTerminal, Write};
 /// Executes the command line, with results on standard output.
 ///
 /// # Errors
-/// Any failure; contains a [`crate::exit::UsageError`] for a wrong command line.
+/// Returns any failure; it contains a [`crate::exit::UsageError`] if the command line is wrong.
 pub fn run(cli: &Cli) -> Result<Exit> {
     if cli.quiet {
         progress::be_quiet();
     }
     cli.mode.into_iter().for_each(crate::written::ask_for);
-    // Fails only if the pool exists, in a test; that pool is used then.
+    // Fails only if a thread pool already exists, as in tests; the existing pool is then used.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build_global();
     if let Verb::Topic(topics::Verb::Corpus(args)) = &cli.verb
         && args.worker
     {
-        // Its threads write by themselves.
+        // The command's threads write their results themselves.
         return topics::corpus::work(args);
     }
     let color = cli.color.decide();
@@ -29,7 +29,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     let exit = match &cli.verb {
         Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out, &page::of_view),
         Verb::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
-        // These two commands write by themselves, while running, and from other threads.
+        // These two commands write their output themselves, while running and from other threads.
         Verb::Live(args) => {
             drop(out);
             return live::live(args);

@@ -1,46 +1,46 @@
-//! Evidence of findings.
+//! Evidence that supports a finding.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// Sentence with a machine-readable subject: programs need not parse English to find the rank, target or offset.
+/// Sentence that supports a finding, with a machine-readable subject: programs need not parse English to find the rank, target or offset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     words: String,
     /// Subject of the sentence.
     pub about: About,
-    /// Files counted but not named, with the cost on each, ns, if known.
+    /// Files that the sentence counts but does not name, each with its cost in ns, if known.
     others: Vec<(String, Option<u64>)>,
 }
 
 /// Machine-readable subject. Times are ns since the job's start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct About {
-    /// Rank.
+    /// MPI rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
-    /// Host name.
+    /// Host name of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Index of the storage target.
+    /// Index of the storage target (OST).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
-    /// File name.
+    /// Path of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// File offset of the beginning, in bytes.
+    /// Offset in the file at which the subject begins, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Start and end, ns since the job's start.
+    /// Start and end of the time span, ns since the job's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<(u64, u64)>,
-    /// Number of calls.
+    /// Number of calls that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Number of bytes.
+    /// Number of bytes that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Duration, ns.
+    /// Time in the calls, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
@@ -52,12 +52,12 @@ impl Evidence {
         Self { words, about, others: Vec::new() }
     }
 
-    /// Creates evidence that counts further files.
+    /// Creates evidence that counts further files without naming them in the sentence.
     pub(super) fn counting(words: String, others: Vec<(String, Option<u64>)>) -> Self {
         Self { words, about: About::default(), others }
     }
 
-    /// Returns the files counted but not named, with the cost on each, ns, if known.
+    /// Returns the files that the sentence counts but does not name, each with its cost in ns, if known.
     #[must_use]
     pub fn others(&self) -> &[(String, Option<u64>)] {
         &self.others
@@ -67,7 +67,7 @@ impl Evidence {
         self.words = change(&self.words);
     }
 
-    /// Returns the sentence.
+    /// Returns the sentence as text.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
@@ -92,7 +92,7 @@ impl Serialize for Evidence {
     }
 }
 
-/// Creates evidence from sentences without subjects.
+/// Creates evidence from sentences without a machine-readable subject.
 pub fn said<T: Into<Evidence>>(sentences: impl IntoIterator<Item = T>) -> Vec<Evidence> {
     sentences.into_iter().map(Into::into).collect()
 }

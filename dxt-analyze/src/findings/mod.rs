@@ -1,5 +1,5 @@
-//! Findings: conclusions of analyses. A code never changes its meaning; new meanings get new codes. `docs/analyses.md` describes each,
-//! and `explain` prints it.
+//! Findings: conclusions of analyses, each with a code. A code never changes its meaning; new meanings get new codes. `docs/analyses.md`
+//! describes each code, and the command `explain` prints the description.
 
 mod codes;
 mod evidence;
@@ -37,13 +37,13 @@ impl Severity {
         }
     }
 
-    /// Rates a cost by its share of the time in reads and writes.
+    /// Returns the severity of a cost from its share of the time in reads and writes, `io_ns`.
     #[must_use]
     pub fn of_cost(cost_ns: u64, io_ns: u64, thresholds: &Thresholds) -> Self {
         Self::of_share(cost_ns, io_ns, thresholds.warn_cost_share, thresholds.high_cost_share)
     }
 
-    /// Rates `part_ns` / `whole_ns` by the thresholds for warn and high.
+    /// Returns the severity of the share `part_ns` / `whole_ns`; `warn` and `high` are its minimum shares.
     fn of_share(part_ns: u64, whole_ns: u64, warn: f64, high: f64) -> Self {
         let share = if whole_ns > 0 { part_ns as f64 / whole_ns as f64 } else { 0.0 };
         if share >= high {
@@ -56,7 +56,8 @@ impl Severity {
     }
 }
 
-/// Keeps the first `most` of findings that say the same of one file each; adds to the last one a text from `count` for the rest.
+/// Keeps the first `most` of several findings that say the same about different files. If findings are dropped, appends the text that
+/// `count` returns for their number to the last one kept.
 #[must_use]
 pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> String) -> Vec<Finding> {
     let rest = all.split_off(most.min(all.len()));
@@ -68,28 +69,28 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
     all
 }
 
-/// Conclusion of an analysis.
+/// Finding: conclusion of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Code.
+    /// Code that identifies the kind of finding.
     pub code: Code,
-    /// Severity.
+    /// Severity: info, warn or high.
     pub severity: Severity,
-    /// One sentence: subject, place, amount.
+    /// One sentence that gives subject, place and amount.
     pub title: String,
-    /// Evidence: ranks, files, offsets, times, sample.
+    /// Evidence for the conclusion: ranks, files, offsets, times, sample size.
     pub evidence: Vec<Evidence>,
-    /// Time lost, ns summed over processes, if known.
+    /// Time lost, ns summed over processes; `None` if unknown.
     pub cost_ns: Option<u64>,
-    /// Run time saved without the cause, if computed.
+    /// Run time that the job would save without the cause; `None` if not computed.
     #[serde(flatten)]
     pub saving: Option<Saving>,
-    /// Advice.
+    /// Advice to the user.
     pub hint: String,
 }
 
 impl Finding {
-    /// Returns the subject: that of the first evidence that has one.
+    /// Returns the machine-readable subject of the finding: that of the first evidence with a subject.
     #[must_use]
     pub fn about(&self) -> About {
         let nothing = About::default();
@@ -101,7 +102,7 @@ impl Finding {
             .unwrap_or(nothing)
     }
 
-    /// Returns further files with the same problem that the finding counts but does not name, with the cost on each, ns, if known.
+    /// Returns further files with the same problem, which the finding counts but does not name, each with its cost in ns, if known.
     pub fn others(&self) -> impl Iterator<Item = &(String, Option<u64>)> {
         self.evidence.iter().flat_map(Evidence::others)
     }

@@ -1,30 +1,31 @@
-//! Value of a finding: run time of the job that could be saved.
+//! Value of a finding: the run time that the job would save without the finding's cause.
 
 use super::Severity;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Run time in ns that the job would save without the cause (counterfactual), from a replay of its phases with the savings applied.
+/// Run time that the job would save without the finding's cause (counterfactual), from a replay of its phases with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
-    /// Time saved.
+    /// Run time saved, ns.
     pub saves_ns: u64,
-    /// Lower bound, if there is a range.
+    /// Lower bound of the run time saved, ns, if it is known only as a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_low_ns: Option<u64>,
-    /// Upper bound, if there is a range.
+    /// Upper bound of the run time saved, ns, if it is known only as a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_high_ns: Option<u64>,
-    /// Calls that the finding explains.
+    /// Time in calls that the finding explains.
     pub explains: Explains,
 }
 
-/// Calls that a finding explains.
+/// Time in calls that a finding explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {
-    /// Time in these calls that would be saved, ns summed over processes; all of it for findings on the inner work of MPI-IO and HDF5.
+    /// Part of these calls' time that would be saved, ns summed over processes; all of their time for findings on the inner work of MPI-IO
+    /// and HDF5.
     pub time_ns: u64,
-    /// Share of all time in calls, in millionths: an integer, so that equal findings compare equal.
+    /// Share of the time in all calls, in millionths: an integer, so that equal findings compare equal.
     #[serde(rename = "share", serialize_with = "as_share")]
     pub millionths: u64,
 }
@@ -37,7 +38,8 @@ fn as_share<S: serde::Serializer>(millionths: &u64, serializer: S) -> Result<S::
 }
 
 impl Severity {
-    /// Rates a saving by its share of `run_ns`, if the saving is large enough to matter.
+    /// Returns the severity of a finding: by the share of its saving in the run time `run_ns`, or `Info` if the saving is below
+    /// `least_saving_ns`.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
         if saves_ns < thresholds.least_saving_ns {

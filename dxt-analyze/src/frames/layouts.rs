@@ -1,4 +1,4 @@
-//! Stripe layouts as rows.
+//! Stripe layouts of files as rows, one per file.
 
 use crate::model::{FileLayout, LayoutOrigin, Run};
 use serde::Serialize;
@@ -14,11 +14,11 @@ pub(super) struct Row<'a> {
 #[derive(Debug, Serialize)]
 struct Part<'a> {
     start: u64,
-    /// End (exclusive), in bytes; `None` for the rest of the file.
+    /// End (exclusive) of the component, in bytes; `None` for the rest of the file.
     end: Option<u64>,
     stripe_size: u64,
     stripe_count: u32,
-    /// Storage target of each stripe, in order; empty if unknown.
+    /// Storage target of each stripe object, in order; empty if unknown.
     osts: &'a [u32],
     pool: &'a str,
     mirror: u16,

@@ -1,5 +1,6 @@
-//! A job for other programs, as Arrow tables and JSON texts; `python/` is built on this. Jobs are opened, selected and read as by the
-//! commands; columns are those of `export --to parquet`. [`stream`] yields segments batch by batch, [`pool`] selects the threads.
+//! A job for other programs, as Arrow tables and JSON texts; the Python package (`python/`) uses this. Jobs are opened, selected and read
+//! in the same way as by the commands; columns are those of `export --to parquet`. [`stream`] yields segments batch by batch; [`pool`]
+//! provides the threads.
 
 mod layouts;
 pub mod pool;
@@ -21,16 +22,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stream::{Damage, Segments};
 
-/// Open job, or a part of one. Clones share large data.
+/// Opened job, or a selected part of it. Clones share large data.
 #[derive(Clone, Debug)]
 pub struct Opened {
     run: Arc<Run>,
     stripes: Option<PathBuf>,
-    /// Layout per file, if the trace or the user states one (no guesses).
+    /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Arc<Vec<Option<FileLayout>>>,
 }
 
-/// Small table.
+/// Tables that are small enough to be returned whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// One row per file used.
@@ -42,10 +43,10 @@ pub enum Table {
 }
 
 impl Opened {
-    /// Opens the job in `inputs`; `stripes` is a file with stripe layouts, as for the commands' `--layout`.
+    /// Opens the job in `inputs`; `stripes` is a file with stripe layouts, as for the option `--layout`.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if the request makes no sense, otherwise if nothing can be read.
+    /// Fails with [`crate::exit::UsageError`] if the request is invalid; otherwise fails if nothing can be read.
     pub fn new(inputs: &Inputs, stripes: Option<PathBuf>) -> Result<Self> {
         pool::within(|| {
             let run = session::open(inputs)?;
@@ -54,10 +55,10 @@ impl Opened {
         })?
     }
 
-    /// Returns the part that `inputs` select; the files named there are ignored.
+    /// Returns the part of the job that the options in `inputs` select; the files named in `inputs` are ignored.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if the selection makes no sense.
+    /// Fails with [`crate::exit::UsageError`] if the selection is invalid or empty.
     pub fn part(&self, inputs: &Inputs) -> Result<Self> {
         let chosen = session::selection(inputs)?;
         if chosen.is_all() {
@@ -68,25 +69,25 @@ impl Opened {
         Ok(Self { run: Arc::new(run), ..self.clone() })
     }
 
-    /// Returns true if nothing is known to be missing before any segment is read, and remarks for the user, one sentence each.
+    /// Returns true if the trace seems complete before any segment is read, and remarks for the user, one sentence each.
     #[must_use]
     pub fn remarks(&self) -> (bool, Vec<String>) {
         let missing = Completeness::of(&self.run, &Lost::default());
         (missing.complete, missing.sentences())
     }
 
-    /// Returns the JSON of `summary --format json` with `top` files.
+    /// Returns the JSON of `summary --format json`, with `top` files; `profiles` adds access profiles computed from segments.
     ///
     /// # Errors
-    /// If no threads can be started.
+    /// Fails if no threads can be started.
     pub fn summary(&self, top: usize, profiles: bool) -> Result<String> {
         pool::within(|| Ok(serde_json::to_string(&summary_of(&self.run, top, profiles))?))?
     }
 
-    /// Returns the findings of `report`, as in its JSON.
+    /// Returns the findings of `report` as JSON, in the same form as in the report's JSON.
     ///
     /// # Errors
-    /// If the layouts make no sense.
+    /// Fails if the layouts are invalid.
     pub fn findings(&self) -> Result<String> {
         let found = || -> Result<Vec<Finding>> { crate::export::parquet::findings(&self.run, self.stripes.as_deref()) };
         Ok(serde_json::to_string(&pool::within(found)??)?)
@@ -95,15 +96,15 @@ impl Opened {
     /// Returns the known stripe layouts of files, as JSON.
     ///
     /// # Errors
-    /// If serialization fails.
+    /// Fails if serialization fails.
     pub fn layouts(&self) -> Result<String> {
         Ok(serde_json::to_string(&layouts::rows(&self.run, &self.layouts))?)
     }
 
-    /// Returns a small table, with the columns documented in docs/interop.md.
+    /// Returns one of the small tables, with the columns documented in docs/interop.md.
     ///
     /// # Errors
-    /// If the table cannot be made.
+    /// Fails if the table cannot be made.
     pub fn table(&self, table: Table) -> Result<RecordBatch> {
         pool::within(|| match table {
             Table::Files => tables::files(&self.run, &self.layouts, &totals(&self.run)),
@@ -112,18 +113,18 @@ impl Opened {
         })?
     }
 
-    /// Returns the schema of segments with the chosen columns, or all.
+    /// Returns the Arrow schema of the segments, with the columns named in `chosen`; with all columns for `None`.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if there is no such column.
+    /// Fails with [`crate::exit::UsageError`] if there is no such column.
     pub fn columns(chosen: Option<&[String]>) -> Result<SchemaRef> {
         batches::schema(chosen)
     }
 
-    /// Streams the segments with the chosen columns, or all; they are read on demand.
+    /// Returns a stream of the segments, read on demand, with the columns named in `columns`; with all columns for `None`.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if there is no such column, otherwise if no thread can be started.
+    /// Fails with [`crate::exit::UsageError`] if there is no such column; otherwise fails if no thread can be started.
     pub fn segments(&self, columns: Option<&[String]>, damage: Damage) -> Result<Segments> {
         Segments::new(self.clone(), batches::schema(columns)?, damage)
     }

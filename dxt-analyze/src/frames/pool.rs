@@ -1,10 +1,11 @@
-//! Thread pool of the library. A forked process would wait forever for threads that only its parent has: each process makes its own pool.
+//! Thread pool for use as a library. After fork(2), a child would wait forever for threads that exist only in its parent, so each process
+//! creates its own pool.
 
 use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Pool, with the id of its process.
+/// Thread pool, with the id of the process that created it.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn of_this_process() -> Result<Arc<ThreadPool>> {
@@ -13,7 +14,7 @@ fn of_this_process() -> Result<Arc<ThreadPool>> {
     match pool.take() {
         Some((process, made)) if process == here => Ok(Arc::clone(&pool.insert((here, made)).1)),
         before => {
-            // Threads of the parent's pool do not exist here, so they cannot be stopped.
+            // The threads of the parent's pool do not exist in this process, so the pool must not try to stop them.
             std::mem::forget(before);
             let made = ThreadPoolBuilder::new().thread_name(|number| format!("dxt-{number}")).build();
             let made = Arc::new(made.context("failed to start threads")?);
@@ -22,10 +23,10 @@ fn of_this_process() -> Result<Arc<ThreadPool>> {
     }
 }
 
-/// Runs `work` on this process's threads: one per processor, or `RAYON_NUM_THREADS`.
+/// Runs `work` on this process's thread pool, which has one thread per processor or `RAYON_NUM_THREADS` threads.
 ///
 /// # Errors
-/// If the threads cannot be started.
+/// Fails if the threads cannot be started.
 pub fn within<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     Ok(of_this_process()?.install(work))
 }

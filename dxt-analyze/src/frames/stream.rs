@@ -1,6 +1,6 @@
 //! Segments as a stream of record batches, in the order of every export: by process, by thread, then as recorded. A background thread
-//! makes several batches at a time, in parallel, and delivers them in order. It waits while nobody takes them, so memory is bounded for
-//! any trace, and ends when the receiver is dropped.
+//! makes several batches at a time, in parallel, and delivers them in order. It pauses while nobody takes batches, so memory is bounded
+//! for any trace. It ends when the receiver is dropped.
 
 use super::{Opened, pool};
 use crate::export::calls;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum threads that make batches: each works on two, and as many wait to be taken.
+/// Maximum number of threads that make batches. Each works on two batches at a time, and as many finished ones wait to be taken.
 const MAKERS: usize = 8;
 
-/// Handling of blocks that cannot be decoded.
+/// Handling of segment blocks that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The first damaged block ends the stream with an error.
@@ -32,9 +32,9 @@ pub enum Damage {
 /// Next item of a stream.
 #[derive(Debug)]
 pub enum Next {
-    /// Rows; at least one.
+    /// Batch of rows; at least one row.
     Batch(RecordBatch),
-    /// Timeout.
+    /// No batch was ready within the timeout.
     NotYet,
     /// End of the stream.
     End,
@@ -42,7 +42,7 @@ pub enum Next {
 
 type Sent = Result<Option<RecordBatch>>;
 
-/// Stream of segments.
+/// Stream of segments, as record batches.
 #[derive(Debug)]
 pub struct Segments {
     schema: SchemaRef,
@@ -68,7 +68,7 @@ impl Segments {
             losses: losses.clone(),
         };
         let work = move || {
-            // Failure to send means that the receiver is gone, which needs no handling.
+            // Sending fails only if the receiver was dropped, which needs no handling.
             let _ = match maker.all(&sender) {
                 Ok(()) => sender.send(Ok(None)),
                 Err(error) => sender.send(Err(error)),
@@ -78,16 +78,16 @@ impl Segments {
         Ok(Self { schema, batches, stopped, losses, ended: false, process: std::process::id() })
     }
 
-    /// Returns the columns.
+    /// Returns the columns of the record batches.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the next item; waits at most `patience`.
+    /// Returns the next item of the stream; waits at most `patience`.
     ///
     /// # Errors
-    /// If segments cannot be read; the stream ends after that.
+    /// Fails if segments cannot be read; the stream ends after that.
     pub fn next_within(&mut self, patience: Duration) -> Result<Next> {
         if self.ended {
             return Ok(Next::End);
@@ -116,19 +116,19 @@ impl Segments {
         }
     }
 
-    /// Returns a handle to the losses under [`Damage::IsLeftOut`]; it outlives the stream.
+    /// Returns a handle to the counts of segments that were skipped under [`Damage::IsLeftOut`]; the handle outlives the stream.
     #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses.clone()
     }
 }
 
-/// Losses of a stream so far.
+/// Segments that a stream has skipped so far because their blocks cannot be decoded.
 #[derive(Clone, Debug, Default)]
 pub struct Losses(Arc<Mutex<Lost>>);
 
 impl Losses {
-    /// Returns a copy of the losses.
+    /// Returns a copy of the counts so far.
     #[must_use]
     pub fn so_far(&self) -> Lost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -137,7 +137,7 @@ impl Losses {
     fn add(&self, lost: Lost) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(lost);
-        // Keeps no more problems than are reported.
+        // Keeps only as many problems as reports show.
         *all = std::mem::take(&mut *all).sorted();
     }
 }
@@ -148,7 +148,7 @@ impl Drop for Segments {
     }
 }
 
-/// State of the background thread.
+/// State of the background thread that makes the batches.
 struct Maker {
     job: Opened,
     schema: SchemaRef,
@@ -211,7 +211,8 @@ impl Maker {
     }
 }
 
-/// Splits blocks into runs of neighbours that fill a batch together: the contents of a batch do not depend on the number of threads.
+/// Splits `blocks` into groups of neighbours, each of which fills one batch, so that the contents of a batch do not depend on the number
+/// of threads.
 fn pieces<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Layouts given with `--layout`: those of files on Lustre (`lfs getstripe -y`), or hypothetical ones (our own line format).
-//! `docs/layouts.md` describes both formats. This module parses text; callers read the file.
+//! Parser of the layouts given with `--layout`: actual layouts of files on Lustre (`lfs getstripe -y`), or hypothetical ones in a line
+//! format of this project. `docs/layouts.md` describes both formats. Reading the file is left to callers.
 
 mod lines;
 pub mod placed;
@@ -13,7 +13,7 @@ use crate::pattern::Pattern;
 use anyhow::Result;
 use trace_format::layout::Layout;
 
-/// Files that a rule applies to.
+/// Files to which a layout rule applies.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Every file.
@@ -34,26 +34,26 @@ impl Target {
     }
 }
 
-/// Layout and the files it applies to.
+/// Layout rule: a layout, and the files to which it applies.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Files of the rule.
+    /// Files to which the rule applies.
     pub target: Target,
     /// Layout of these files.
     pub layout: Layout,
 }
 
-/// Rules in order; the first match applies.
+/// Layout rules in order; for a file, the first matching rule applies.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
 impl Rules {
-    /// Parses either format: text with a line that begins with `lmm_` or `lcm_` comes from `lfs getstripe -y`.
+    /// Parses either format: a line that begins with `lmm_` or `lcm_` shows that the text comes from `lfs getstripe -y`.
     ///
     /// # Errors
-    /// Names the line and the mistake in it.
+    /// Fails with the number of the line and the mistake in it.
     pub fn parse(text: &str) -> Result<Self> {
         let is_yaml = text.lines().any(|line| {
             let line = line.trim_start().trim_start_matches("- ");
@@ -71,7 +71,7 @@ impl Rules {
     }
 }
 
-/// Returns the layout of `file`: the given one, else the trace's, else a guess from the preferred I/O size.
+/// Returns the layout of `file` that analyses use: the user's, else the one in the trace, else a guess from the preferred I/O size.
 #[must_use]
 pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     if let Some(layout) = rules.and_then(|rules| rules.find(&file.name)) {
@@ -84,7 +84,7 @@ pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     (file.block_size > 1).then(|| FileLayout { layout: guess(), origin: LayoutOrigin::Guess })
 }
 
-/// Removes guesses: only certain layouts may assign bytes to storage targets.
+/// Replaces guessed layouts by `None`: only a known layout may assign bytes to storage targets.
 pub(crate) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
     layouts.iter_mut().for_each(|layout| {
         layout.take_if(|layout| layout.is_guess());

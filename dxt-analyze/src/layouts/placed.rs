@@ -1,10 +1,10 @@
-//! Fast mapping from segments to stripes and storage targets. The usual layout (one component, power-of-two stripe size, known targets)
-//! is detected once; locating a segment within one of its stripes then takes a few shifts.
+//! Fast mapping from segments to stripes and storage targets. The most common form of layout (one component, power-of-two stripe size,
+//! known targets) is detected once. Finding the stripe of a segment that lies within one stripe then takes a few shifts.
 
 use super::spread::{Parts, spread};
 use trace_format::layout::Layout;
 
-/// Layout prepared for many lookups.
+/// Layout prepared for many lookups of stripes and storage targets.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'l> {
     layout: &'l Layout,
@@ -20,16 +20,16 @@ struct Plain<'l> {
     targets: &'l [u32],
 }
 
-/// Stripe that contains a whole segment.
+/// Stripe that contains all bytes of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
-    /// First byte, clipped to the component.
+    /// First byte of the stripe, clipped to the component.
     pub start: u64,
-    /// End (exclusive), clipped to the component.
+    /// End (exclusive) of the stripe, clipped to the component.
     pub end: u64,
-    /// Unclipped stripe size in bytes.
+    /// Stripe size of the component, in bytes.
     pub size: u64,
-    /// Storage target.
+    /// Storage target that holds the stripe.
     pub target: u32,
 }
 
@@ -53,14 +53,15 @@ impl<'l> Plain<'l> {
         self.targets.get(object as usize).copied()
     }
 
-    /// Returns the first and last stripe of `length` bytes at `offset`, if the component contains them all.
+    /// Returns the numbers of the first and the last stripe that `length` bytes at `offset` touch, if the component contains all the bytes.
     #[inline]
     fn ends(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let last = offset.checked_add(length.checked_sub(1)?)?;
         (self.from <= offset && last < self.until).then_some((offset >> self.shift, last >> self.shift))
     }
 
-    /// Returns the stripe that contains all of `length` bytes at `offset`, and its target.
+    /// Returns the number and the storage target of the stripe that contains all of `length` bytes at `offset`; `None` if they touch
+    /// several stripes.
     #[inline]
     fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
         let (stripe, last) = self.ends(offset, length)?;
@@ -76,7 +77,8 @@ impl<'l> Plain<'l> {
         Some(Stripe { start: start.max(self.from), end: start.saturating_add(size).min(self.until), size, target })
     }
 
-    /// Calls `each` with the parts of `length` bytes at `offset`, from stripe `first` to `last`, as [`spread`] does.
+    /// Calls `each` with target and bytes of each part of `length` bytes at `offset`, as [`spread`] does; the bytes touch the stripes from
+    /// `first` to `last`.
     #[inline]
     fn spread(&self, (first, last): (u64, u64), offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
         if first == last {
@@ -86,7 +88,7 @@ impl<'l> Plain<'l> {
         each(self.target(last), offset + length - (last << self.shift));
         let (whole, count) = (last - first - 1, self.targets.len() as u64);
         for step in 0..whole.min(count) {
-            // The first targets get one stripe more.
+            // The targets of the first `whole % count` steps get one stripe more.
             let stripes = whole / count + u64::from(step < whole % count);
             each(self.target(first + 1 + step), stripes << self.shift);
         }
@@ -94,13 +96,13 @@ impl<'l> Plain<'l> {
 }
 
 impl<'l> Placed<'l> {
-    /// Prepares a layout.
+    /// Prepares a layout for many lookups.
     #[must_use]
     pub fn new(layout: &'l Layout) -> Self {
         Self { layout, plain: Plain::of(layout) }
     }
 
-    /// Returns the layout.
+    /// Returns the original layout.
     #[must_use]
     pub fn layout(&self) -> &'l Layout {
         self.layout
@@ -124,7 +126,8 @@ impl<'l> Placed<'l> {
         self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
-    /// Returns the stripe that contains all of `length` bytes at `offset`, if the fast path applies.
+    /// Returns the stripe that contains all of `length` bytes at `offset`. `None` if there is no such stripe, or the layout is not of the
+    /// common form.
     #[inline]
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
@@ -133,7 +136,7 @@ impl<'l> Placed<'l> {
         if first == last { plain.stripe(first) } else { None }
     }
 
-    /// Returns the first and last stripe of `length` bytes at `offset`, if the fast path applies.
+    /// Returns the first and last stripe that `length` bytes at `offset` touch; `None` if the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn ends(&self, offset: u64, length: u64) -> Option<(Stripe, Stripe)> {
@@ -142,20 +145,21 @@ impl<'l> Placed<'l> {
         Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
-    /// Returns the storage target of all of `length` bytes at `offset`, if the fast path applies.
+    /// Returns the storage target that holds all of `length` bytes at `offset`. `None` if they lie in several stripes, or the layout is not
+    /// of the common form.
     #[inline]
     #[must_use]
     pub fn target(&self, offset: u64, length: u64) -> Option<u32> {
         self.plain.as_ref()?.holds(offset, length).map(|(_, target)| target)
     }
 
-    /// Fast equivalent of [`Parts::of`].
+    /// Divides `length` bytes at `offset` among storage targets, as [`Parts::of`] does, but faster.
     #[inline]
     pub fn parts<'p>(&self, offset: u64, length: u64, parts: &'p mut Parts) -> &'p [(Option<u32>, u64)] {
         parts.by(|parts| self.spread(offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// Fast equivalent of [`spread`].
+    /// Divides `length` bytes at `offset` into parts on one target each, as [`spread`] does, but faster.
     #[inline]
     pub fn spread(&self, offset: u64, length: u64, each: impl FnMut(Option<u32>, u64)) {
         match self.plain.as_ref().and_then(|plain| Some((plain, plain.ends(offset, length)?))) {

@@ -1,9 +1,9 @@
-//! Distribution of a segment's bytes over storage targets, in time independent of the segment's length.
+//! Distribution of a segment's bytes over storage targets. The time it takes does not depend on the segment's length.
 
 use trace_format::layout::{Component, Layout};
 
-/// Calls `each` with storage target and bytes for every part of `length` bytes at `offset`. A target may occur more than once; `None`
-/// stands for no target or an unknown one.
+/// Divides `length` bytes at `offset` into parts that lie on one storage target each, and calls `each` with target and bytes of each part.
+/// A target may occur more than once; `None` stands for an unknown target, or for bytes that are on none.
 #[inline]
 pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
     let end = offset.saturating_add(length);
@@ -39,17 +39,17 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
 }
 
-/// Parts of one segment, each storage target once. Reused for its memory.
+/// Bytes of one segment per storage target, each target once. Reuses its buffer for the next segment.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<(Option<u32>, u64)>);
 
 impl Parts {
-    /// Returns the storage targets of `length` bytes at `offset`, sorted, with the bytes on each.
+    /// Divides `length` bytes at `offset` among storage targets; returns (target, bytes), sorted by target.
     pub fn of(&mut self, layout: &Layout, offset: u64, length: u64) -> &[(Option<u32>, u64)] {
         self.by(|parts| spread(layout, offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// Returns the parts that `fill` adds, merged by target.
+    /// Collects the (target, bytes) pairs that `fill` adds, and merges pairs of equal target.
     #[inline]
     pub(super) fn by(&mut self, fill: impl FnOnce(&mut Vec<(Option<u32>, u64)>)) -> &[(Option<u32>, u64)] {
         let parts = &mut self.0;
@@ -57,7 +57,7 @@ impl Parts {
         fill(parts);
         match parts.as_mut_slice() {
             [] | [_] => {}
-            // Usual case: a segment that crosses one stripe boundary.
+            // Most common case: a segment that crosses one stripe boundary.
             [one, other] if one.0 != other.0 => {
                 if one.0 > other.0 {
                     std::mem::swap(one, other);
@@ -79,7 +79,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// Puts all of `length` bytes on one target.
+    /// Assigns all of `length` bytes to one target.
     #[inline]
     pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
         self.0.clear();
@@ -88,7 +88,7 @@ impl Parts {
     }
 }
 
-/// Distributes bytes `at..end`, all in `component`.
+/// Distributes bytes `at..end`, which all lie in `component`, over its storage targets.
 #[inline]
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));
@@ -104,7 +104,7 @@ fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option
     each(target(last), end - last * size);
     let whole = last - first - 1;
     let (rounds, rest) = (whole / count, whole % count);
-    // `rest` objects get one stripe more than the others.
+    // The first `rest` objects get one stripe more than the others.
     for step in 0..whole.min(count) {
         each(target(first + 1 + step), (rounds + u64::from(step < rest)) * size);
     }

@@ -1,4 +1,5 @@
-//! Parser of `lfs getstripe -y` output: YAML, plain (`lmm_*`) or composite (`lcm_*`); several files each follow a line with their path.
+//! Parser of the YAML that `lfs getstripe -y` prints, for plain (`lmm_*`) or composite (`lcm_*`) layouts. If it covers several files, each
+//! layout follows a line with the file's path.
 
 use super::{Rule, Target};
 use crate::limits::{LAYOUT_COMPONENTS, YAML_BRACKETS, YAML_LINE_BYTES};
@@ -25,7 +26,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
     Ok(rules)
 }
 
-/// Rejects input that no `lfs getstripe` prints but that is expensive to parse: references, which expand to any size, and deep nesting.
+/// Rejects YAML that `lfs getstripe` never prints and that is expensive to parse: references, which can expand to any size, and deep
+/// nesting.
 fn plausible(yaml: &str) -> Result<()> {
     let mut open = 0_usize;
     for line in yaml.lines() {
@@ -44,7 +46,7 @@ struct Part {
     yaml: String,
 }
 
-/// Splits the text at path lines: not indented, not empty, and not `key: value`.
+/// Splits the text into files, at lines with a path: lines that are not indented, not empty, and not of the form `key: value`.
 fn split(text: &str) -> Vec<Part> {
     let is_path = |line: &str| {
         let key = line.split_once(':').is_some_and(|(key, rest)| {
@@ -110,7 +112,7 @@ fn component(node: &Yaml<'_>) -> Result<Component> {
     })
 }
 
-/// Returns the flag that lfs(1) prints as `name`; `prefer` stands for both directions.
+/// Returns the component flag that lfs(1) prints as `name`; `prefer` sets the flags for reads and for writes.
 fn flag_of(name: &str) -> Option<u32> {
     Some(match name {
         "init" => flag::INIT,
@@ -153,7 +155,7 @@ fn plain(node: &Yaml<'_>) -> Result<Component> {
         let Some(index) = index else { bail!("an object without l_ost_idx") };
         targets.push(index);
     }
-    // -1 means all storage targets; their number is that of the objects.
+    // A count of -1 means all storage targets; the number of objects is then the count.
     let stated = get(node, "lmm_stripe_count").and_then(Yaml::as_integer);
     let stripe_count = match stated {
         Some(count) if count > 0 => u32::try_from(count).context("lmm_stripe_count is too large")?,

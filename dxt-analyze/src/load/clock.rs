@@ -6,12 +6,12 @@
 
 use crate::shared::stats::median_i128;
 
-/// Data of a process for the alignment.
+/// One process's data for the clock alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Rank, or -1.
+    /// MPI rank of the process, or -1.
     pub rank: i32,
-    /// Index of the node.
+    /// Index of the process's node.
     pub node: u32,
     /// Wall clock at the process's time zero, ns since 1970.
     pub epoch_unix_ns: i64,

@@ -1,4 +1,4 @@
-//! Many jobs: finds all files below the named directories and assigns them to jobs. Files are opened only to find their job.
+//! Finds the traces of many jobs below the named directories, and groups them by job. Files are opened only to read the job's key.
 
 use super::{is_darshan, is_rows};
 use crate::exit::UsageError;
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::read::Trace;
 
-/// File or directory that is left out.
+/// File or directory that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Path.
+    /// Path of the file or directory.
     pub file: String,
-    /// Reason, and advice.
+    /// Reason for skipping it, and advice.
     pub why: String,
 }
 
 impl LeftOut {
-    /// Builds an entry from an error.
+    /// Creates the entry for a file that could not be read because of `error`.
     #[must_use]
     pub fn new(path: &Path, error: &anyhow::Error) -> Self {
         let (file, why) = (path.display().to_string(), format!("{error:#}"));
@@ -34,23 +34,23 @@ impl LeftOut {
     }
 }
 
-/// Files of a job.
+/// Input files of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFiles {
-    /// Paths, in order; at least one.
+    /// Paths of the files, sorted; at least one.
     pub paths: Vec<PathBuf>,
-    /// True for a Darshan log.
+    /// True if the job is a Darshan log.
     pub darshan: bool,
 }
 
-/// Jobs to read.
+/// Jobs found below the named directories.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Jobs, by their first files.
+    /// Jobs, sorted by the path of their first file.
     pub jobs: Vec<JobFiles>,
-    /// Job keys, in the same order; `None` for Darshan logs.
+    /// Job key of each element of `jobs`; `None` for Darshan logs.
     pub keys: Vec<Option<String>>,
-    /// Files and directories left out.
+    /// Files and directories that were skipped.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Found {
 /// Since keys are arbitrary (`DXT_JOB_ID`), the owner keeps users from getting into each other's jobs.
 ///
 /// # Errors
-/// If a name does not exist or is `-`, or there is no trace and no log.
+/// Fails if a name does not exist or is `-`, or there is no trace and no log.
 pub fn find(named: &[PathBuf]) -> Result<Found> {
     find_but(named, |_| None)
 }
@@ -68,10 +68,11 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
 /// User id of a file's owner, and key of the job.
 pub(crate) type OfJob = (u32, String);
 
-/// Finds jobs as [`find`] does, but opens only files unknown to `known`, which returns the job, or an inner `None` for a Darshan log.
+/// Finds jobs as [`find`] does, but avoids opening files seen before. For such a file, `known` returns its job, or an inner `None` for a
+/// Darshan log; for any other file it returns `None`.
 ///
 /// # Errors
-/// As [`find`].
+/// Fails as [`find`] does.
 pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<OfJob>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
@@ -122,7 +123,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     Ok(found)
 }
 
-/// Returns the job of a trace; `None` for a Darshan log or connector rows, which are jobs of their own.
+/// Returns the owner and key of a trace's job. Returns `None` for a Darshan log or LDMS connector rows, each of which is its own job.
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let about = std::fs::metadata(path)?;
     let content = Content::file(path, pool)?;
@@ -164,7 +165,7 @@ impl Walk {
         let mut folders = Vec::new();
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
-            // Taken from the directory listing to avoid one `stat` per file.
+            // The type comes from the directory listing, which saves one `stat` per file.
             let kind = entry.file_type().ok();
             let is_link = kind.is_none_or(|kind| kind.is_symlink());
             match path.extension().and_then(|extension| extension.to_str()) {
@@ -173,7 +174,7 @@ impl Walk {
                     self.file(path, real.join(name));
                 }
                 Some("partial") => self.partial += 1,
-                // Other files are skipped silently: sites keep them beside logs.
+                // Other files are skipped silently: sites keep unrelated files beside logs.
                 _ if is_link || kind.is_some_and(|kind| kind.is_dir()) => {
                     let about = std::fs::metadata(&path).ok().filter(Metadata::is_dir);
                     folders.extend(about.map(|about| (path, about)));
@@ -184,7 +185,7 @@ impl Walk {
         folders.into_iter().for_each(|(path, about)| self.directory(&path, &about));
     }
 
-    /// Adds a file that the user named, or a link to a file.
+    /// Adds a file that the user named, or a file that a symbolic link points to.
     fn named(&mut self, path: PathBuf) {
         match path.canonicalize() {
             Ok(real) => self.file(path, real),

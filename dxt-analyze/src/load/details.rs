@@ -1,4 +1,5 @@
-//! Merges details beyond files and segments over processes: counts are added up, equal items of several processes become one.
+//! Merges HDF5 data sets, MPI-IO hints and MPI datatypes over processes: counts are added up, and equal items of several processes
+//! become one.
 
 use crate::model::{DataSet, DatatypeSum, ExtentSum, FileId, Hint, Op, Stream};
 use rustc_hash::FxHashMap;
@@ -9,7 +10,7 @@ use trace_format::op::OpClass;
 
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// Data sets in order of appearance, with provisional file ids.
+    /// HDF5 data sets in order of appearance; their file ids are provisional.
     data_sets: Vec<DataSet>,
     data_set_of: FxHashMap<(FileId, Vec<u8>), u32>,
     hints: Vec<Hint>,
@@ -17,7 +18,7 @@ pub(crate) struct Details {
     extents: BTreeMap<(FileId, DatatypeRole), [u64; SIZE_BINS]>,
 }
 
-/// Merged details, sorted, with final file ids.
+/// Merged data sets, hints and datatypes, sorted, with final file ids.
 pub(crate) struct Finished {
     pub(crate) data_sets: Vec<DataSet>,
     pub(crate) hints: Vec<Hint>,
@@ -26,7 +27,7 @@ pub(crate) struct Finished {
 }
 
 impl Details {
-    /// Adds a process's details; `files` are the ids of its files, `streams` its streams sorted by id.
+    /// Adds the details of one process; `files` maps its file indices to provisional ids, and `streams` are its streams, sorted by id.
     pub(crate) fn add(&mut self, process: &meta::Process, files: &[FileId], streams: &mut [Stream], ops: &[Op]) {
         for def in &process.data_sets {
             let Some(&file) = files.get(def.file as usize) else { continue };
@@ -65,7 +66,7 @@ impl Details {
         }
     }
 
-    /// Returns the index of the data set of `def`, added if new.
+    /// Returns the index of the HDF5 data set that `def` defines; adds it if it is new.
     fn data_set(&mut self, file: FileId, def: &meta::DataSetDef) -> u32 {
         let number = *self.data_set_of.entry((file, def.path.clone())).or_insert_with(|| {
             let path = if def.path.is_empty() { "?".into() } else { String::from_utf8_lossy(&def.path).into_owned() };
@@ -82,7 +83,7 @@ impl Details {
         number
     }
 
-    /// Sorts everything by the final file ids from `place`, and sets the final data set indices in `streams`.
+    /// Sorts everything by final file id, and sets the final data set indices in `streams`; `place` maps provisional file ids to final ids.
     pub(crate) fn finish<'a>(self, place: &[FileId], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
         let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
         sets.iter_mut().for_each(|(_, set)| set.file = place[set.file.index()]);

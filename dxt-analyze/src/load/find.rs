@@ -1,23 +1,24 @@
-//! Expands the user's names to files: a file stands for itself, a directory for its `*.dxt` files, or else its `*.darshan` files.
+//! Expands the user's names to files: a file name means that file; a directory means its `*.dxt` files or, if it has none, its
+//! `*.darshan` files.
 
 use crate::exit::UsageError;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Files to read, and notes on what was left out.
+/// Files to read, and notes on files that were skipped.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
-    /// Paths, in the order named, sorted within a directory; no path twice.
+    /// Paths of the files in the order named, sorted within a directory, without duplicates.
     pub paths: Vec<PathBuf>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Expands directories; named files are taken as they are.
+/// Expands each directory in `named` to its files; named files are returned unchanged.
 ///
 /// # Errors
-/// If a name does not exist or cannot be listed, or nothing is left.
+/// Fails if a name does not exist or cannot be listed, or no file is found.
 pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
     let mut found = FoundFiles::default();
     let mut seen = std::collections::HashSet::new();

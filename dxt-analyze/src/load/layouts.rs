@@ -1,4 +1,4 @@
-//! Selection of a file's layout: several processes record it, at open and at close, and a progressive layout grows in between.
+//! Selection of a file's stripe layout: several processes record it, at open and at close, and a progressive layout grows in between.
 
 use crate::limits::LAYOUT_COMPONENTS;
 use crate::model::run::{FileLayout, LayoutOrigin};
@@ -13,7 +13,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Considers `def`. Priority: read at close, then more storage targets in use, then earlier process.
+    /// Keeps `def` if it is better than the best layout so far. Priority: recorded at close, then more storage targets in use, then earlier
+    /// process.
     pub(crate) fn offer(&mut self, def: &LayoutDef) {
         let closed = u64::from(def.moment == LayoutMoment::Close) << 32;
         // All ranks read the same bytes: parse them once.
@@ -41,7 +42,7 @@ impl Choice {
         }
     }
 
-    /// Returns the layout, or the reason why there is none.
+    /// Returns the best layout; or, if no layout could be parsed, `None` and the reason.
     pub(crate) fn take(self) -> (Option<FileLayout>, Option<String>) {
         let problem = if self.best.is_some() { None } else { self.problem };
         (self.best.map(|(_, _, layout)| layout), problem)

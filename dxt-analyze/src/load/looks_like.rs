@@ -1,5 +1,5 @@
-//! File type detection for files that are neither trace nor log, with advice. Users name spools, archives, and pointer files that a clone
-//! of a repository left in place of data.
+//! Detects the type of files that are neither trace nor log, and gives advice. Users may name spools (files of unfinished traces),
+//! archives, or pointer files (Git LFS) that stand for data which a clone did not fetch.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Bytes read from the beginning: enough for the magic of a tar archive.
 const HEAD_BYTES: u64 = 512;
 
-/// Magic, description and advice.
+/// Known file types: magic bytes, description, advice.
 const KINDS: [(&[u8], &str, &str); 20] = [
     (
         b"version https://git-lfs.github.com/spec/",
@@ -39,7 +39,7 @@ const KINDS: [(&[u8], &str, &str); 20] = [
     (b"{", "JSON", "name the trace that it was made of"),
 ];
 
-/// Returns the type of the file at `path` and advice, as a sentence; `None` if it cannot be read again.
+/// Returns a sentence with the type of the file at `path` and advice; `None` if the file can no longer be read.
 pub(super) fn looks_like(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     let mut file = crate::input::open(path).ok()?;
@@ -48,12 +48,12 @@ pub(super) fn looks_like(path: &Path) -> Option<String> {
     Some(format!("it is {what}: {help}"))
 }
 
-/// Returns the same sentence for known types only; for damaged files the original error says more.
+/// Returns the sentence of [`looks_like`] if the type is known, else `None`: for a damaged trace the original error says more.
 pub(super) fn is_like(path: &Path) -> Option<String> {
     looks_like(path).filter(|what| !what.contains(UNKNOWN))
 }
 
-/// Description of all other files.
+/// Description of files of unknown type.
 const UNKNOWN: &str = "of no kind that is known here";
 
 fn kind(head: &[u8]) -> (&'static str, &'static str) {

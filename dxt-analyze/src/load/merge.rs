@@ -1,4 +1,4 @@
-//! Merges the tables of a job's files into one set. Every order is determined by file contents, not by which file was read first.
+//! Merges the tables of a job's files into one set. All orders depend on file contents only, not on which file was read first.
 
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
@@ -18,7 +18,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Decoder, Region, RegionRef};
 
-/// Region that was read, and its origin.
+/// Metadata of one process's region of a trace file, and the input that contains it.
 struct Read {
     input: usize,
     number: u32,
@@ -26,7 +26,7 @@ struct Read {
     process: meta::Process,
 }
 
-/// Makes one run of `inputs`, which belong to one job. `problems` are earlier ones.
+/// Merges `inputs`, which belong to one job, into one run. `problems` were found while opening the inputs.
 pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut health = Health { unread_files: problems.len() as u64, problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
@@ -79,7 +79,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
     let shapes = shapes(&processes);
-    // A Darshan log covers all ranks, with or without records.
+    // A Darshan log covers all ranks, even those without records, so none is absent.
     health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
@@ -113,7 +113,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
 }
 
-/// Returns the mounts of all inputs, each path once; where one mount hides another, the later.
+/// Returns the mounts of all inputs, each path once; if one mount hides another at the same path, the later mount.
 fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
     let all = inputs.iter().flat_map(|input| &input.trace.job.mounts);
     let named = all.map(|mount| (String::from_utf8_lossy(&mount.path).into_owned(), mount.kind.clone()));
@@ -135,7 +135,7 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Reads the metadata of all regions, in parallel. Regions without a process block count as lost.
+/// Reads the metadata of all regions, in parallel. A region whose process block cannot be read counts as a lost process.
 fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
     let wanted: Vec<(usize, RegionRef)> = inputs
         .iter()
@@ -176,7 +176,7 @@ fn order(read: &Read) -> (i32, u32, i64, usize, u32) {
     (info.rank, info.pid, info.epoch_unix_ns, read.input, read.number)
 }
 
-/// Removes duplicates of processes that are in two inputs (a trace and its copy).
+/// Drops processes that occur in two inputs (a trace and its copy), so that each counts once.
 fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     let before = reads.len();
     let mut seen = FxHashSet::default();
@@ -191,9 +191,9 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     }
 }
 
-/// Returns a remark if several files of whole runs have the same rank from different processes. Such files are separate runs within one
-/// job (steps of a batch job that share its id), and numbers per rank are sums over the runs. A file of one process counts only if that
-/// process was its MPI's only rank: ranks can have child processes, and can write one file each.
+/// Returns a remark if several complete trace files contain different processes of the same rank. Such files are separate runs within
+/// one job (steps of a batch job that share its id), and numbers per rank are then sums over the runs. A file of one process counts only
+/// if that process was the only rank of its MPI job: ranks can have child processes, and each rank can write a file of its own.
 fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     let ranks = || reads.iter().filter(|read| read.process.info.rank >= 0 && read.process.reduction.is_none());
     let mut of_file: FxHashMap<usize, FxHashSet<i32>> = FxHashMap::default();
@@ -246,29 +246,29 @@ fn was_log(settings: &[(String, String)]) -> bool {
     Origin::of(settings) == Origin::Darshan
 }
 
-/// True if calls of a layer do not determine file offsets.
+/// True for layers whose calls do not determine file offsets (libraries such as HDF5).
 fn is_library(layer: Option<Layer>) -> bool {
     matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
 }
 
 struct Tables {
     ops: Vec<Op>,
-    /// Per input: operation code to index in `ops`.
+    /// Per input: map from operation code to index into `ops`.
     codes: Vec<FxHashMap<u16, u16>>,
     names: FxHashMap<u64, Vec<u8>>,
     files: Vec<File>,
     file_of: FxHashMap<u64, FileId>,
     layouts: Vec<Choice>,
-    /// Per file: bit per layer that has a data stream, see [`layer_bit`].
+    /// Per file: bit mask of the layers that read or wrote it, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Per input: rule for operations that have segments by design.
+    /// Per input: rule that says which operations have segments by design.
     by_design: Vec<Kept>,
-    /// Per input: true for a Darshan log.
+    /// Per input: true if it was converted from a Darshan log.
     of_logs: Vec<bool>,
 }
 
-/// Replaces file positions of the process's list by file ids of the run; drops entries without a valid file.
+/// Replaces each item's process-local file index by the run's file id; drops items without a valid file.
 fn of_files<T>(defs: Vec<T>, files: &[FileId], file: impl Fn(&mut T) -> &mut u32) -> Vec<T> {
     let renamed = |mut def: T| {
         let place = file(&mut def);
@@ -376,7 +376,7 @@ impl Tables {
         }
     }
 
-    /// Returns the id of the file of `def`, added if new; its path may come from any input that knows it.
+    /// Returns the provisional id of the file that `def` defines, adding the file if it is new. Any input may supply its path.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
@@ -426,7 +426,8 @@ impl Tables {
         }
     }
 
-    /// Names unnamed files, sorts all files, and sets what depends on all processes. Returns the files, and final ids by provisional id.
+    /// Names files whose path is lost, sorts all files, and sets values that depend on all processes. Returns the files, and a table of
+    /// final ids by provisional id.
     fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {

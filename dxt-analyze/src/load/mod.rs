@@ -27,19 +27,19 @@ use std::sync::Arc;
 use trace_format::limits::TABLE_BYTES;
 use trace_format::read::{Room, Source as _, Trace};
 
-/// Input that is not open yet.
+/// Input that is yet to be opened.
 #[derive(Debug)]
 pub enum Source {
     /// File on disk.
     Path(PathBuf),
-    /// Name and contents.
+    /// Name and contents of a trace in memory.
     Memory(PathBuf, Vec<u8>),
 }
 
-/// Finds the files that `named` stands for, and loads the job in them.
+/// Expands `named` to files and directories' files, and loads the job in them; `job` is the key of the job to choose.
 ///
 /// # Errors
-/// As [`load`], and if a name stands for nothing.
+/// Fails as [`load`] does, or if a name matches no file.
 pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
     let found = find::find(named)?;
     let mut run = load(found.paths.into_iter().map(Source::Path).collect(), job)?;
@@ -51,17 +51,17 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
 /// readable.
 ///
 /// # Errors
-/// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
+/// Fails with [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise fails if nothing can be read.
 pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
     let (inputs, failures) = some(open_all_in(sources, &Arc::default(), &one_room()))?;
     let inputs = choose_job(inputs, job)?;
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Loads a job whose files are known to belong together; `pool` is shared with other jobs loaded at the same time.
+/// Loads a job whose files are known to belong together. `pool` of open files is shared with other jobs loaded at the same time.
 ///
 /// # Errors
-/// If nothing can be read.
+/// Fails if nothing can be read.
 pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     let sources = paths.iter().cloned().map(Source::Path).collect();
     let (inputs, failures) = some(open_all_in(sources, pool, &one_room()))?;
@@ -70,7 +70,7 @@ pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Passes the opened inputs on; an error if there are none.
+/// Returns the opened inputs and the failures unchanged; fails with the first failure if no input was opened.
 fn some((inputs, mut failures): (Vec<Input>, Vec<Failure>)) -> Result<(Vec<Input>, Vec<Failure>)> {
     match (inputs.len(), failures.len()) {
         (0, 0) => Err(UsageError("no trace is named".into()).into()),
@@ -92,13 +92,13 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
 /// Input that could not be opened, and the error.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens all sources, in order, each with its own memory budget for tables.
+/// Opens all sources, in order. Each gets a memory budget for tables of its own.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
     open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-/// Returns a function that gives all files of a job the same memory budget for tables.
+/// Returns a function that returns one shared memory budget for tables to all files of a job.
 fn one_room() -> impl Fn() -> Arc<Room> + Sync {
     let room = Arc::new(Room::default());
     move || Arc::clone(&room)
@@ -158,7 +158,7 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
     }
 }
 
-/// Explains why a file could not be read; for a file of another type, names the type.
+/// Explains why the file at `path` could not be read; if it is neither a trace nor a log, names its type.
 fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
     as_it_looks(path, anyhow::Error::new(error).context(format!("failed to read {}", shown(path))))
 }
@@ -174,7 +174,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let what = if error.chain().any(no_trace) {
         looks_like::looks_like(path)
     } else if error.chain().any(no_log) {
-        // Files with the extension of logs are reported as logs.
+        // Files named like logs (`*.darshan`) get the log reader's error.
         let named = path.extension().is_some_and(|end| end == "darshan");
         looks_like::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
     } else {
@@ -183,7 +183,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     what.map_or(error, |what| anyhow::anyhow!("{what}").context(format!("failed to read {}", shown(path))))
 }
 
-/// True if the file is to be read as rows of the LDMS-Darshan connector.
+/// True if the file contains rows of the LDMS-Darshan connector.
 fn is_rows(path: &Path, content: &Content) -> bool {
     let mut head = [0; connector::HEAD_BYTES];
     let length = content.size().unwrap_or(0).min(connector::HEAD_BYTES as u64) as usize;
@@ -193,7 +193,8 @@ fn is_rows(path: &Path, content: &Content) -> bool {
         && connector::is_rows(path, head)
 }
 
-/// True if the file has a Darshan log's magic, or no known magic but a log's name or compression, so that errors refer to logs.
+/// True if the file has a Darshan log's magic, or no known magic but a log's name or compression. Such files get errors that speak of
+/// logs.
 fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;
@@ -212,7 +213,8 @@ fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
     Ok((Content::Unnamed { file, size }, converted))
 }
 
-/// Keeps the inputs of the job with key `job`, or of the only one; files with a lost job block only if all others are of one job.
+/// Returns the inputs of the job with key `job`, or of the only job. Files whose job block is lost are included only if all other files
+/// belong to one job.
 fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
     let key = |input: &Input| input.trace.job.info.key.clone();
     let mut keys: Vec<String> = inputs.iter().map(key).filter(|key| !key.is_empty()).collect();

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-/// Copies of pipes in unnamed files, open for the life of the process: traces need random access, pipes have none.
+/// Copies of pipes in unnamed temporary files, open until the process ends: reading a trace needs random access, which pipes lack.
 static COPIES: Mutex<Vec<(String, File)>> = Mutex::new(Vec::new());
 
-/// Returns the path that `name` stands for.
+/// Returns the path from which the input `name` is read: a copy for `-` and pipes, else `name` itself.
 ///
 /// # Errors
-/// If `name` is `-` and standard input is a terminal; if standard input or a pipe cannot be copied.
+/// Fails if `name` is `-` and standard input is a terminal; if standard input or a pipe cannot be copied.
 pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     if name == Path::new("-") {
         return standard_input();
@@ -62,7 +62,7 @@ fn standard_input() -> Result<PathBuf> {
     copied(NAME, || Ok(Box::new(stdin.lock())))
 }
 
-/// Returns the descriptor of this process that `name` stands for, as in a shell's `<(...)`.
+/// Returns the number of this process's file descriptor if `name` is one, as in a shell's `<(...)`; `None` otherwise.
 fn descriptor(name: &Path) -> Option<u32> {
     if name == Path::new("/dev/stdin") {
         return Some(0);
@@ -71,7 +71,7 @@ fn descriptor(name: &Path) -> Option<u32> {
     number.to_str()?.parse().ok()
 }
 
-/// Returns the path to a copy of what `open` yields, made once per name.
+/// Returns the path of a copy of the bytes that `open` yields; a second call with the same name returns the same copy.
 fn copied(name: &str, open: impl FnOnce() -> std::io::Result<Box<dyn Read>>) -> Result<PathBuf> {
     let mut copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
     // Opened from the beginning each time, see proc(5).

@@ -1,5 +1,5 @@
-//! Sources of a trace's bytes: a file, opened on demand and shared by all threads, or memory (tests). Thousands of files of a job are
-//! read with a bounded number of descriptors.
+//! Byte sources of a trace: a file, opened on demand and shared by all threads, or memory (tests). Jobs with thousands of files are read
+//! with a bounded number of file descriptors.
 
 use crate::input;
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use trace_format::read::Source;
 /// Maximum files open at once, well below the usual limit of 1,024 descriptors.
 pub const MAX_OPEN_FILES: usize = 128;
 
-/// Open files by number; the one opened first is closed first. Runs loaded at the same time can share a pool.
+/// Open files by number. At the limit, the file that was opened first is closed first. Runs loaded at the same time can share a pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<PoolState>,
@@ -51,18 +51,18 @@ impl Pool {
 pub enum Content {
     /// File on disk.
     File {
-        /// Path.
+        /// Path of the trace file.
         path: PathBuf,
         /// Size in bytes when first opened.
         size: u64,
-        /// Number in the pool.
+        /// Number of the file in the pool.
         number: usize,
         /// Pool of open files.
         pool: Arc<Pool>,
     },
-    /// Unnamed temporary file: a converted log of another tool.
+    /// Unnamed temporary file that holds a trace converted from another tool's log.
     Unnamed {
-        /// Open file.
+        /// Handle of the temporary file.
         file: File,
         /// Size in bytes.
         size: u64,
@@ -75,7 +75,7 @@ impl Content {
     /// Adds the file at `path` to `pool`.
     ///
     /// # Errors
-    /// The system's error when opening the file.
+    /// Returns the system's error if the file cannot be opened.
     pub fn file(path: &Path, pool: &Arc<Pool>) -> std::io::Result<Self> {
         let number = pool.numbers.fetch_add(1, Ordering::Relaxed);
         let size = pool.get(number, path)?.metadata()?.len();

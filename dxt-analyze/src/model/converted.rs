@@ -2,17 +2,17 @@
 
 use super::Problem;
 
-/// Setting of a trace that has segments of these calls only, as Darshan logs have.
+/// Setting of a converted trace in which only POSIX and MPI-IO reads and writes have segments, as in Darshan logs: (name, value).
 pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
 
-/// Name of the setting with the source format and its version.
+/// Name of the setting that holds the source format and its version.
 pub const SOURCE: &str = "source";
 
-/// Findings of a conversion.
+/// Problems and differences found while converting another tool's log.
 #[derive(Clone, Debug, Default)]
 pub struct Converted {
     /// Parts of the log that could not be read.
     pub problems: Vec<Problem>,
-    /// Differences from a native trace.
+    /// Remarks on how the converted trace differs from a native one.
     pub remarks: Vec<String>,
 }

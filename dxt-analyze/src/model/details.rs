@@ -1,15 +1,15 @@
-//! Details of a job beyond files and segments: data sets with their selections, hints, datatypes.
+//! Details of a job beyond files and segments: HDF5 data sets with their selections, MPI-IO hints, MPI datatypes.
 
 use super::FileId;
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
-/// Calls on a data set in one direction.
+/// Reads or writes of one HDF5 data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// Calls by type of selection, in the order of [`Selection`].
+    /// Number of calls by type of HDF5 selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
-    /// Elements selected.
+    /// Number of data set elements selected, over all calls.
     pub elements: u64,
 }
 
@@ -22,28 +22,28 @@ pub struct DataSet {
     pub path: String,
     /// Element size in bytes, 0 if unknown.
     pub element_bytes: u32,
-    /// Largest extent seen, slowest dimension first.
+    /// Largest extent seen, in elements per dimension, slowest dimension first.
     pub extent: Vec<u64>,
-    /// Reads.
+    /// Read calls.
     pub reads: Selected,
-    /// Writes.
+    /// Write calls.
     pub writes: Selected,
 }
 
-/// MPI-IO hint of a file.
+/// MPI-IO hint (MPI_Info) of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Key.
+    /// Name of the hint.
     pub key: String,
-    /// Requested or in effect.
+    /// Source of the value: requested by the program, or in effect in MPI-IO.
     pub origin: HintOrigin,
-    /// Value.
+    /// Value of the hint.
     pub value: String,
 }
 
-/// MPI datatypes of one kind used on a file.
+/// Number of calls that used MPI datatypes of one constructor in one role on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DatatypeSum {
     /// Index into [`crate::model::Run::files`].
@@ -56,13 +56,13 @@ pub struct DatatypeSum {
     pub count: u64,
 }
 
-/// Extents of the datatypes used on a file in one role.
+/// Extents of the MPI datatypes used in one role on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExtentSum {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Use of the datatype.
     pub role: DatatypeRole,
-    /// Calls of all processes by extent, in the bins of request sizes.
+    /// Number of calls, over all processes, by extent of the datatype, in the histogram bins of request sizes.
     pub extents: [u64; SIZE_BINS],
 }

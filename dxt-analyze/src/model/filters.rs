@@ -1,8 +1,8 @@
-//! Filters that were set while recording: a filtered trace must not pass for a complete one.
+//! Filters that were set while recording. They are reported so that nobody takes a filtered trace for a complete one.
 
 use std::collections::BTreeMap;
 
-/// Variables that are filters (docs/configuration.md).
+/// Environment variables that set filters (docs/configuration.md).
 const VARIABLES: [&str; 18] = [
     "DXT_INCLUDE",
     "DXT_EXCLUDE",
@@ -25,18 +25,19 @@ const VARIABLES: [&str; 18] = [
     "DXT_ANONYMIZE",
 ];
 
-/// Filters that keep operations from having segments but still count them; the others drop operations entirely.
+/// Filters under which operations are counted but get no segments; all other filters drop operations without counting them.
 const COUNTING: [&str; 5] =
     ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER", "DXT_TRIGGER_CONF_PATH", "DXT_JOB_BYTES"];
 
-/// Filters that drop processes without MPI, or whole jobs, but never single ranks.
+/// Filters that drop processes without MPI, or whole jobs, but never single MPI ranks.
 const OF_NO_RANK: [&str; 6] =
     ["DXT_PROCESSES", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS", "DXT_SAMPLE", "DXT_ANONYMIZE"];
 
 /// Active filters: variable and value.
 pub type Filters = BTreeMap<String, String>;
 
-/// Returns the filters among the settings of a job's files. If files differ, all values are joined, in order.
+/// Returns the filters among the settings of a job's files. If files have different values of one filter, the values are joined in
+/// order.
 #[must_use]
 pub fn active<'a>(settings: impl Iterator<Item = &'a (String, String)>) -> Filters {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -64,8 +65,8 @@ pub fn count_operations(filters: &Filters) -> bool {
     COUNTING.iter().any(|name| filters.contains_key(*name))
 }
 
-/// Returns how many of the job's `ranks` are missing; `seen` are those present, sorted and distinct. Filters that may leave a rank
-/// without any record, and so without a file, make this 0.
+/// Returns the number of missing ranks of a job with `ranks` ranks; `seen` are the ranks found, sorted and distinct. Returns 0 if
+/// `filters` include one that may leave a rank without any record, and so without a file.
 #[must_use]
 pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
     let keeps_ranks = |name: &str| name == "DXT_RANKS" || COUNTING.contains(&name) || OF_NO_RANK.contains(&name);
@@ -82,7 +83,7 @@ pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
     expected.saturating_sub(seen.iter().filter(is_chosen).count() as u64)
 }
 
-/// Parses the ranges of DXT_RANKS below `ranks`, as [first, end), sorted and without overlap; `None` if the text is invalid.
+/// Parses the value of DXT_RANKS as ranges [first, end) below `ranks`, sorted and without overlap; `None` if the text is invalid.
 fn ranges(text: &str, ranks: u32) -> Option<Vec<(u32, u32)>> {
     let number = |text: &str, default: u32| if text.is_empty() { Some(default) } else { text.parse().ok() };
     let mut all = Vec::new();

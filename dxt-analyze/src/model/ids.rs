@@ -11,7 +11,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Id of no entry: no table is this long.
+            /// Invalid id: no table is long enough to contain it.
             pub const NONE: Self = Self(u32::MAX);
 
             /// Returns the id as a list index.
@@ -21,7 +21,7 @@ macro_rules! id {
                 self.0 as usize
             }
 
-            /// Converts a list index. No table exceeds 32 bits, since the file format has 32-bit numbers.
+            /// Converts a list index to an id. No table exceeds 2^32 entries, since the file format has 32-bit numbers.
             #[inline]
             #[must_use]
             pub const fn at(index: usize) -> Self {
@@ -42,32 +42,33 @@ id! {
 }
 
 id! {
-    /// Index into [`Process::streams`], not the id in segments. For a segment it can also be [`Self::NONE`] (no such stream),
-    /// [`Self::LEFT_OUT`], or [`Self::meeting`] (synchronization call).
+    /// Index into [`Process::streams`]; not the stream id stored in segments. For a segment it can also be [`Self::NONE`] (the process
+    /// defines no such stream), [`Self::LEFT_OUT`] (not selected), or [`Self::meeting`] (synchronization call).
     StreamIx
 }
 
 impl StreamIx {
-    /// Marks a segment outside of the selection, see [`crate::model::select`].
+    /// Stream index of segments outside the user's selection, see [`crate::model::select`].
     pub const LEFT_OUT: Self = Self(u32::MAX - 1);
-    /// Bit set for synchronization calls (MPI calls that are no I/O).
+    /// Bit that is set in the stream index of synchronization calls (MPI calls that are no I/O).
     const MEETS: u32 = 1 << 31;
 
-    /// Marks the stream of a synchronization call. Tables have no index this large, so only code that calls [`Self::any`] finds it.
+    /// Returns the index with the bit for synchronization calls set. No table is long enough to contain it, so only code that calls
+    /// [`Self::any`] finds the stream.
     #[inline]
     #[must_use]
     pub const fn meeting(self) -> Self {
         Self(self.0 | Self::MEETS)
     }
 
-    /// True for a synchronization call, or if the stream is in no table.
+    /// Returns true for a synchronization call and for [`Self::NONE`] and [`Self::LEFT_OUT`]: all indices beyond the table.
     #[inline]
     #[must_use]
     pub const fn may_meet(self) -> bool {
         self.0 & Self::MEETS != 0
     }
 
-    /// Returns the index in the table, also for synchronization calls.
+    /// Returns the index into the table of streams, with the bit for synchronization calls cleared.
     #[inline]
     #[must_use]
     pub const fn any(self) -> Self {

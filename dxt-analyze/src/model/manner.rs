@@ -2,7 +2,7 @@
 
 use trace_format::meta::stream_flags;
 
-/// Open flags that determine what reads and writes wait for and where writes go. Unknown for logs of other tools.
+/// Open flags that affect reads and writes: O_SYNC or O_DSYNC, O_DIRECT, O_APPEND. Unknown (none set) for logs of other tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Manner(u8);
 
@@ -31,7 +31,7 @@ impl Manner {
         self.0 & stream_flags::APPENDED != 0
     }
 
-    /// Returns the names of open(2); empty if none is set.
+    /// Returns the names of the flags as in open(2); empty if no flag is set.
     #[must_use]
     pub fn names(self) -> String {
         let names = [(self.is_through(), "O_SYNC"), (self.is_direct(), "O_DIRECT"), (self.appends(), "O_APPEND")];

@@ -1,4 +1,4 @@
-//! A loaded job: tables, origin, and selection.
+//! Data model of a loaded job: its tables, the tool that recorded it, and the user's selection.
 
 pub mod content;
 pub mod converted;

@@ -1,23 +1,24 @@
-//! Events that a trace mentions but did not record. Texts that have consequences are recognized on input, here and nowhere else.
+//! Notes of a trace on events that were not recorded. Texts that affect later analyses are recognized when a trace is loaded, only in
+//! this module.
 
 /// Event that was seen but not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Segments of some processes of a Darshan log end before their I/O does.
+    /// Segments of some processes of a Darshan log end before the processes' reads and writes do.
     EndsEarly,
-    /// Calls of the program are on no record: all sums are lower bounds.
+    /// Some calls of the program were not recorded, so all sums are lower bounds; holds the reason.
     Lacks(String),
-    /// Any other text of the trace.
+    /// Any other note, as text.
     Said(String),
 }
 
-/// Text of [`Note::EndsEarly`] in a converted log.
+/// Text that a converted log has for [`Note::EndsEarly`].
 const ENDS_EARLY: &str = "processes whose DXT segments end before their reads and writes do";
-/// Prefix of [`Note::Lacks`].
+/// Beginning of the text of [`Note::Lacks`].
 const LACKS: &str = "sums are lower bounds: ";
 
 impl Note {
-    /// Recognizes a trace's text.
+    /// Converts the text of a note in a trace.
     #[must_use]
     pub fn of(what: String) -> Self {
         if what == ENDS_EARLY {
@@ -29,13 +30,13 @@ impl Note {
         }
     }
 
-    /// Creates a note that calls are on no record, with the reason.
+    /// Creates a note that some calls were not recorded; `why` is the reason.
     #[must_use]
     pub fn lacks(why: &str) -> Self {
         Self::Lacks(format!("{LACKS}{why}"))
     }
 
-    /// Returns the text as in a trace.
+    /// Returns the text of the note as it appears in a trace.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {

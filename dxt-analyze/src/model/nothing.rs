@@ -1,4 +1,4 @@
-//! An empty selection is a mistake of the user: the error lists what can be selected.
+//! Errors for selections that match nothing in a run: the error lists what can be selected.
 
 use super::run::{Process, Run};
 use super::select::{Selection, overlaps};
@@ -10,10 +10,10 @@ use trace_format::op::Layer;
 const SHOWN: usize = 3;
 
 impl Run {
-    /// Checks that each part of a selection selects something.
+    /// Checks that each option of `selection` matches something in the run.
     ///
     /// # Errors
-    /// Names the option that selects nothing, and the alternatives. An empty run causes no error.
+    /// Fails with the name of the option that matches nothing, and the alternatives. A run without any data never fails.
     pub fn check_for(&self, selection: &Selection) -> Result<(), UsageError> {
         let said = |option: &str| {
             let words = selection.words.iter().find(|(name, _)| *name == option);
@@ -77,7 +77,7 @@ impl Run {
     }
 }
 
-/// Returns the intervals with activity, in ns since the job's start.
+/// Returns the time intervals in which the process was active, in ns since the job's start.
 fn spans(process: &Process) -> impl Iterator<Item = (u64, u64)> + '_ {
     let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
     let missing = process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));

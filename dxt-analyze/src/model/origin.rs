@@ -1,4 +1,5 @@
-//! Recording tool, in the words of reports: a trace is described by the tracer's variables, a log is not.
+//! Recording tool of a run, and how reports word their explanations for it: the tracer's environment variables are mentioned for its
+//! traces only, not for Darshan logs.
 
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
@@ -8,7 +9,7 @@ use trace_format::op::{Layer, OpClass};
 /// Recording tool of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Trace of this project's tracer.
+    /// Trace recorded by this project's tracer.
     #[default]
     Trace,
     /// Darshan log, or a trace converted from one.
@@ -23,7 +24,7 @@ impl Origin {
         if was_log { Self::Darshan } else { Self::Trace }
     }
 
-    /// Returns the noun for the file.
+    /// Returns the noun for an input file: a trace or a log.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -32,7 +33,7 @@ impl Origin {
         }
     }
 
-    /// Returns why there are counters but no `what` (single operations, offsets).
+    /// Returns a sentence that says why the run has counters but no `what` (for example single operations, or offsets).
     #[must_use]
     pub fn counters_and_no(self, what: &str) -> String {
         match self {
@@ -41,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// Returns why calls have no segments by design; follows their number.
+    /// Returns the text after a number of calls that says why these calls have no segments by design.
     #[must_use]
     pub const fn without_segments(self) -> &'static str {
         match self {
@@ -50,7 +51,7 @@ impl Origin {
         }
     }
 
-    /// Returns why some calls have no segments by design while others have.
+    /// Returns the text that says why some calls have no segments by design, while others do have segments.
     #[must_use]
     pub const fn some_without_segments(self) -> &'static str {
         match self {
@@ -59,7 +60,8 @@ impl Origin {
         }
     }
 
-    /// Returns why operations have no segments, and what to do; `filtered` states that a filter may be the reason.
+    /// Returns a sentence that says why operations have no segments, and what to do. `filtered` is true if a filter of the tracer may be
+    /// the reason.
     #[must_use]
     pub const fn missing(self, filtered: bool) -> &'static str {
         match (self, filtered) {
@@ -78,7 +80,7 @@ impl Origin {
         }
     }
 
-    /// Returns the title of a finding on operations without segments; follows their number.
+    /// Returns the title, without its leading number, of a finding on operations without segments.
     #[must_use]
     pub const fn missing_title(self) -> &'static str {
         match self {
@@ -87,7 +89,7 @@ impl Origin {
         }
     }
 
-    /// Returns the advice on operations without segments.
+    /// Returns the advice on operations without segments; `filtered` as for [`Self::missing`].
     #[must_use]
     pub const fn missing_hint(self, filtered: bool) -> &'static str {
         match (self, filtered) {
@@ -102,17 +104,18 @@ impl Origin {
     }
 }
 
-/// Operations that have segments by design; all others have counters only and lack nothing. `check` and every report use this rule.
+/// Rule that says which operations of a trace have segments by design. All others have only counters, and nothing is missing. The command
+/// `check` and every report apply this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// True if no operation has segments.
+    /// True if no operation has segments (counters only).
     pub counters_only: bool,
     /// True if only POSIX and MPI-IO reads and writes have segments.
     pub data_only: bool,
 }
 
 impl Kept {
-    /// Reads the rule from a file's settings.
+    /// Reads the rule from the settings in a trace file.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
@@ -122,7 +125,7 @@ impl Kept {
         }
     }
 
-    /// True if operations of a layer and class have segments; `None` stands for an unknown operation.
+    /// Returns true if operations of this layer and class have segments by design; `None` stands for an unknown operation.
     #[must_use]
     pub fn has_segments(self, op: Option<(Layer, OpClass)>) -> bool {
         let is_data = op.is_some_and(|(layer, class)| class.is_data() && matches!(layer, Layer::Posix | Layer::Mpiio));

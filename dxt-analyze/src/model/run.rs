@@ -24,16 +24,16 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::read::{BlockRef, Trace};
 
-/// Operation of the job. `layer` and `class` are `None` if the operation table that defines it is lost.
+/// I/O operation that occurs in the job. `layer` and `class` are `None` if the operation table that defines it is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// I/O interface.
+    /// I/O interface (POSIX, STDIO, MPI-IO, HDF5, ...).
     pub layer: Option<Layer>,
     /// Read, write, metadata, sync, ...
     pub class: Option<OpClass>,
-    /// Call variant (plain, collective, ...).
+    /// Call variant (independent, collective, nonblocking, ...).
     pub mode: OpMode,
-    /// Lower-case name.
+    /// Lower-case name of the operation, such as `write`.
     pub name: String,
 }
 
@@ -50,7 +50,7 @@ impl Op {
         self.layer.map_or("?", Layer::name)
     }
 
-    /// Returns name and mode: `write`, `write collective`.
+    /// Returns the operation's name and its variant: `write`, `write collective`.
     #[must_use]
     pub fn label(&self) -> String {
         match self.mode.name() {
@@ -71,7 +71,7 @@ impl Op {
 pub struct Process {
     /// Rank in `MPI_COMM_WORLD`, or the launcher's task number for a process without MPI, or -1.
     pub rank: i32,
-    /// Index into [`Run::nodes`]; equal to its length if the node is unknown.
+    /// Index into [`Run::nodes`]; equal to the length of that list if the node is unknown.
     pub node: u32,
     /// Process id.
     pub pid: u32,
@@ -79,7 +79,7 @@ pub struct Process {
     pub ppid: u32,
     /// Executable path; invalid UTF-8 is replaced.
     pub exe: String,
-    /// Added to the process's timestamps to get ns since the job's start; includes clock alignment.
+    /// Offset to add to the process's timestamps to get ns since the job's start; includes the clock alignment.
     pub shift_ns: u64,
     /// End of recording, ns since the job's start.
     pub end_ns: u64,
@@ -87,40 +87,41 @@ pub struct Process {
     pub ended_by: String,
     /// Threads with recorded calls.
     pub threads: Vec<ThreadDef>,
-    /// Streams, sorted by id.
+    /// Streams (calls with the same operation, file and caller), sorted by id.
     pub streams: Vec<Stream>,
-    /// Exact counters of I/O calls without segments.
+    /// Exact counters of I/O calls that have no segments, that is, were not recorded one by one.
     pub missing: Vec<Missing>,
-    /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) without segments.
+    /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
     pub met: Vec<Missing>,
-    /// Communicators of the synchronization calls, by the number that these calls carry in their offset field.
+    /// Communicators of the synchronization calls; these calls carry the communicator ID in their offset field.
     pub communicators: Vec<CommunicatorDef>,
     /// Access profiles of calls without segments; `file` is an index into [`Run::files`].
     pub profiles: Vec<ProfileDef>,
-    /// Profiles over all accesses, counted by another tool; they replace what segments would give. `file` as in `profiles`.
+    /// Profiles that another tool (Darshan) counted over all accesses; analyses use them instead of values computed from segments. `file`
+    /// is an index into [`Run::files`].
     pub whole: Vec<WholeDef>,
-    /// Statistics over ranks, if this process stands for several ranks (reduced record); `file` as in `profiles`.
+    /// Statistics over ranks if this process is a reduced record, which stands for several ranks. `file` is an index into [`Run::files`].
     pub reduction: Reduction,
-    /// Number of the reduced record's ranks that used each file; `file` as in `profiles`. Read by [`Run::ranks_of`].
+    /// Number of ranks that used each file, if this process is a reduced record. Read it through [`Run::ranks_of`].
     pub file_ranks: FileRanks,
-    /// MPI-IO file views, per file in the order in which they were set; `file` as in `profiles`.
+    /// MPI-IO file views, per file in the order in which they were set. `file` is an index into [`Run::files`].
     pub views: Vec<ViewDef>,
-    /// Bytes over time (heat map) of calls without segments.
+    /// Bytes moved over time (heat map) by calls without segments.
     pub heat: Vec<HeatDef>,
-    /// Memory alignment of reads and writes that no profile covers.
+    /// Memory alignment of the reads and writes that no access profile covers.
     pub memory: MemoryDef,
     /// True if no call has a segment by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
     /// True if only POSIX and MPI-IO reads and writes have segments, by design (Darshan DXT).
     pub data_only: bool,
-    /// Index into [`Run::inputs`].
+    /// Input file of the process: index into [`Run::inputs`].
     pub input: u32,
-    /// Segment blocks, by thread, then in the order written.
+    /// Locations of the segment blocks, sorted by thread, then in the order in which they were written.
     pub blocks: Vec<BlockRef>,
 }
 
 impl Process {
-    /// Returns start and end of a heat map bin, ns since the job's start. The last bin ends where recording ends.
+    /// Returns start and end of time bin `bin` of a heat map, ns since the job's start. The last bin ends where recording ends.
     #[must_use]
     pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
         let start = bin.saturating_mul(def.width_ns).saturating_add(self.shift_ns);
@@ -139,39 +140,39 @@ impl Process {
     }
 }
 
-/// Origin of a file's layout.
+/// Source of a file's stripe layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayoutOrigin {
-    /// `lustre.lov` in the trace.
+    /// Extended attribute `lustre.lov`, recorded in the trace.
     Lustre,
-    /// `ceph.file.layout` in the trace.
+    /// Extended attribute `ceph.file.layout`, recorded in the trace.
     Ceph,
-    /// `--layout`.
+    /// File named by the option `--layout`.
     Given,
-    /// No layout: the file's preferred I/O size (`st_blksize`) stands in for the stripe size.
+    /// No layout is known: the file's preferred I/O size (`st_blksize`) stands in for the stripe size.
     Guess,
 }
 
-/// Layout of a file and its origin.
+/// Stripe layout of a file, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLayout {
     /// Stripe layout.
     pub layout: Layout,
-    /// Source of the layout.
+    /// Source of the layout: file system, user or guess.
     pub origin: LayoutOrigin,
 }
 
 /// File of the job.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// Hash of the path.
+    /// Hash of the path, as in the trace.
     pub hash: u64,
     /// Path, or `file#<hash>` if the path is lost. Invalid UTF-8 is replaced.
     pub name: String,
     /// Preferred I/O size (`st_blksize`) in bytes; 0 if unknown.
     pub block_size: u32,
-    /// Stripe layout, if known.
+    /// Stripe layout; `None` if unknown.
     pub layout: Option<FileLayout>,
     /// Reason why a layout in the trace could not be used.
     pub layout_problem: Option<String>,
@@ -180,86 +181,86 @@ pub struct File {
 /// Input file.
 #[derive(Debug)]
 pub struct Input {
-    /// Path.
+    /// Path of the input file.
     pub path: PathBuf,
-    /// Open trace.
+    /// Trace read from the input file.
     pub trace: Trace<Content>,
-    /// Findings of the conversion, if the trace was converted from another tool's log.
+    /// Problems and remarks of the conversion, if the trace was converted from another tool's log.
     pub converted: Option<Converted>,
 }
 
 /// Part of an input that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// File name.
+    /// Name of the input file.
     pub file: String,
     /// Byte offset in the file.
     pub offset: u64,
-    /// Error message.
+    /// Message that describes the problem.
     pub what: String,
 }
 
-/// Damage known before any segment is read.
+/// Damage of the inputs that is known before any segment is read.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// Parts that could not be read.
+    /// Parts of inputs that could not be read.
     pub problems: Vec<Problem>,
-    /// Input files of which nothing could be read.
+    /// Number of input files of which nothing could be read.
     pub unread_files: u64,
-    /// Segments that are announced but missing.
+    /// Number of segments that a trace announces in its metadata, but does not contain.
     pub lost_segments: u64,
-    /// Processes whose process block is lost.
+    /// Number of processes whose metadata (process block of the trace) is lost.
     pub lost_processes: u64,
-    /// Ranks of the job that are in none of the inputs.
+    /// Number of ranks of the job that no input contains.
     pub absent_ranks: u64,
 }
 
-/// One loaded job. Clones share the input files.
+/// One loaded job. Clones share the input files, which stay open.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Input files of the job.
     pub inputs: Arc<Vec<Input>>,
-    /// Job description: user, program, MPI, start.
+    /// Job description: user, program, MPI library, start time.
     pub info: JobInfo,
     /// Mounted file systems: (path, type), sorted by path; empty for old or recovered traces.
     pub mounts: Vec<(String, String)>,
     /// Tracer settings: (name, value).
     pub settings: Vec<(String, String)>,
-    /// Filters among the settings of all inputs.
+    /// Filters that were set while recording, from the settings of all inputs.
     pub filters: Filters,
-    /// Earliest epoch of a process, ns since 1970-01-01 UTC: zero of all relative times.
+    /// Earliest time zero of any process, ns since 1970-01-01 UTC; all times since the job's start count from here.
     pub start_unix_ns: i64,
     /// Clock corrections that were applied: (node, ns added).
     pub clock_shifts: Vec<(String, i64)>,
-    /// Host names.
+    /// Host names of the job's nodes.
     pub nodes: Vec<String>,
-    /// Operation table.
+    /// Operations that occur in the job; [`Stream::op`] is an index into this list.
     pub ops: Vec<Op>,
     /// Processes, sorted by rank, pid and start.
     pub processes: Vec<Process>,
     /// Files, sorted by name.
     pub files: Vec<File>,
-    /// HDF5 data sets, by file and path.
+    /// HDF5 data sets, sorted by file and path.
     pub data_sets: Vec<DataSet>,
-    /// MPI-IO hints, by file and key.
+    /// MPI-IO hints, sorted by file and key.
     pub hints: Vec<Hint>,
-    /// MPI datatypes, by file, role and combiner.
+    /// Calls by MPI datatype constructor, sorted by file, role and constructor.
     pub datatypes: Vec<DatatypeSum>,
-    /// Extents of MPI datatypes, by file and role.
+    /// Extents of MPI datatypes, sorted by file and role.
     pub datatype_extents: Vec<ExtentSum>,
     /// Distinct shapes of strided file views, sorted.
     pub shapes: Vec<Shape>,
-    /// Events that were seen but not recorded: (kind, count).
+    /// Events that the tracer saw but did not record: (kind of event, number of occurrences).
     pub notes: Vec<(Note, u64)>,
     /// Damage found while loading.
     pub health: Health,
     /// Remarks on the inputs for the user.
     pub remarks: Vec<String>,
-    /// Selection of a part of the job, as the user wrote it: (option, value); empty for the whole job.
+    /// Options that select a part of the job, as the user wrote them: (option, value); empty if the whole job is selected.
     pub selection: Vec<(&'static str, String)>,
-    /// Selected time window, ns since the job's start.
+    /// Selected time window as (start, end), ns since the job's start; `None` if all times are selected.
     pub window: Option<(u64, u64)>,
-    /// Thresholds in effect.
+    /// Thresholds for findings: the defaults or the user's.
     pub thresholds: Thresholds,
 }
 
@@ -271,25 +272,25 @@ impl Run {
         &self.ops[usize::from(stream.op)]
     }
 
-    /// Returns the recording tool.
+    /// Returns the tool that recorded the run.
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin::of(&self.settings)
     }
 
-    /// Returns the number of segments in all blocks found.
+    /// Returns the number of segments in all segment blocks of the run.
     #[must_use]
     pub fn segments(&self) -> u64 {
         self.processes.iter().flat_map(|process| &process.blocks).map(|block| u64::from(block.head.segments)).sum()
     }
 
-    /// Returns the number of operations folded into counters because there was no room for their segments.
+    /// Returns the number of operations that should have segments but have only counters, because there was no room.
     #[must_use]
     pub fn missing_segments(&self) -> u64 {
         self.folded(false)
     }
 
-    /// Returns the number of operations that have counters and no segments by design (`DXT_ENABLE=counters`).
+    /// Returns the number of operations that by design have only counters (`DXT_ENABLE=counters`).
     #[must_use]
     pub fn counted_operations(&self) -> u64 {
         self.folded(true)
@@ -309,7 +310,7 @@ impl Run {
         lacking.filter_map(|missing| Some((process.stream_with_id(missing.stream)?, &missing.counters)))
     }
 
-    /// True if the operations counted by `missing` have no segments by design.
+    /// Returns true if the operations counted in `missing` have only counters by design.
     fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
         let stream = process.stream_with_id(missing.stream);
         let op = stream.map(|stream| self.op(stream));
@@ -327,7 +328,7 @@ impl Run {
         self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len())
     }
 
-    /// Returns mount point and type of the file system that holds `file`; without mounts, the first directory of its path.
+    /// Returns mount point and type of the file system that holds `file`; if mounts are unknown, the first directory of the file's path.
     #[must_use]
     pub fn place_of(&self, file: &File) -> String {
         match self.mount_of(file) {
@@ -349,7 +350,8 @@ impl Run {
         }
     }
 
-    /// Returns first start and last end on record, within the selected time window, ns since the job's start; (0, 0) if there is nothing.
+    /// Returns the first start and the last end of all recorded calls in the selected time window, ns since the job's start; (0, 0) if
+    /// there are no calls.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
         let mut span = (u64::MAX, 0);
@@ -368,20 +370,21 @@ impl Run {
         if span.0 <= span.1 { span } else { (0, 0) }
     }
 
-    /// True if there are counters by design and not a single segment.
+    /// Returns true if the run has no segments at all, by design: it was recorded with counters only.
     #[must_use]
     pub fn counters_only(&self) -> bool {
         self.segments() == 0 && self.processes.iter().any(|process| process.counters_only)
     }
 
-    /// Returns the number of known nodes, including those behind a reduced record; `None` if no node is known.
+    /// Returns the number of known nodes, including the nodes of ranks that a reduced record stands for; `None` if no node is known.
     #[must_use]
     pub fn node_count(&self) -> Option<u64> {
         let reduced = self.processes.iter().map(|process| u64::from(process.reduction.nodes)).max();
         Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
     }
 
-    /// Returns the profiles of all accesses of `process` that another tool counted, followed by those of reduced records (of all ranks).
+    /// Returns the access profiles that another tool counted for `process`, followed by the profiles of reduced records (one record that
+    /// stands for several ranks).
     pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
         let of_all = self.processes.iter().filter(|other| !other.reduction.is_none() && process.reduction.is_none());
         process.whole.iter().chain(of_all.flat_map(|other| &other.whole))
@@ -393,7 +396,8 @@ impl Run {
         self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
     }
 
-    /// Returns the memory alignment in bytes: the largest that a process states, else that of the log, else [`MEMORY_ALIGNMENT`].
+    /// Returns the memory alignment in bytes: the largest that any process reports, else the one that the log reports, else
+    /// [`MEMORY_ALIGNMENT`].
     #[must_use]
     pub fn memory_alignment(&self) -> u64 {
         let said = self.processes.iter().map(|process| process.memory.alignment).max().unwrap_or_default();
@@ -401,7 +405,7 @@ impl Run {
         if said > 0 { said } else { of_log.filter(|bytes| *bytes > 0).unwrap_or(MEMORY_ALIGNMENT as u64) }
     }
 
-    /// True if calls were not timed (`DXT_TIMING=off`): no time in calls is known.
+    /// Returns true if calls were not timed (`DXT_TIMING=off`), so that the time spent in calls is unknown.
     #[must_use]
     pub fn untimed(&self) -> bool {
         self.inputs.iter().any(|input| {
@@ -410,7 +414,7 @@ impl Run {
         })
     }
 
-    /// True if the run was converted from another tool's log, which does not contain everything.
+    /// Returns true if the run was converted from another tool's log, which contains less than a trace.
     #[must_use]
     pub fn was_log(&self) -> bool {
         self.settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE)
@@ -425,7 +429,8 @@ impl Run {
         (ranks.len() as u64).max(self.reduced_ranks())
     }
 
-    /// True if every call of the program is on record or counted. If not, sums and shares are lower bounds, and absence proves nothing.
+    /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds, and a missing call
+    /// proves nothing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let health = &self.health;
@@ -435,8 +440,8 @@ impl Run {
             && !self.notes.iter().any(|(note, _)| matches!(note, Note::Lacks(_)))
     }
 
-    /// Returns the number of ranks without I/O in a logged job, which have no record; 0 if only a part of the job is selected or
-    /// readable.
+    /// Returns the number of ranks of a Darshan log that did no I/O: they have no record. Returns 0 if only a part of the job is selected
+    /// or readable.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));
@@ -450,7 +455,7 @@ impl Run {
         self.nodes.get(process.node as usize).map_or("?", String::as_str)
     }
 
-    /// Returns `rank 3`, or `pid 4711` for a process without a rank.
+    /// Returns `rank 3`; for a process without a rank, `pid 4711`.
     #[must_use]
     pub fn process_name(&self, process: ProcessId) -> String {
         match self.process(process) {
@@ -463,7 +468,8 @@ impl Run {
 }
 
 impl File {
-    /// Returns the alignment in bytes that profiles use: stripe size of a known layout, else preferred I/O size; 0 if both are unknown.
+    /// Returns the alignment of file offsets, in bytes, that access profiles use: the stripe size of a known layout, else the preferred I/O
+    /// size; 0 if both are unknown.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         let own = self.layout.as_ref().filter(|layout| !layout.is_guess());
@@ -474,7 +480,7 @@ impl File {
 }
 
 impl FileLayout {
-    /// True if the layout is only a guess from the file's preferred I/O size.
+    /// Returns true if the layout is a guess based on the file's preferred I/O size.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.origin == LayoutOrigin::Guess

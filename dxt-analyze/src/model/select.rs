@@ -1,5 +1,5 @@
-//! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading: irrelevant processes
-//! and blocks are dropped, so that they are never decoded, and streams are marked.
+//! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading. Processes and blocks
+//! that are not selected are dropped, so that they are never decoded; streams are marked as selected or not.
 
 use super::FileId;
 use super::run::{Process, Run};
@@ -13,20 +13,20 @@ use trace_format::op::Layer;
 pub struct Selection {
     /// First and last rank of each range.
     pub ranks: Vec<(i32, i32)>,
-    /// File name patterns.
+    /// Patterns that select files by name.
     pub files: Vec<Pattern>,
-    /// Layers.
+    /// Selected I/O layers.
     pub layers: Vec<Layer>,
-    /// Start and end, ns since the job's start; selects whatever overlaps with it.
+    /// Start and end of the time window, ns since the job's start; calls that overlap with it are selected.
     pub window: Option<(u64, u64)>,
-    /// Option and value, as the user wrote them.
+    /// Options as the user wrote them: (option, value).
     pub words: Vec<(&'static str, String)>,
 }
 
 /// Parses ranges of ranks: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends are inclusive.
 ///
 /// # Errors
-/// Describes the mistake.
+/// Fails with a description of the mistake.
 pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     let number = |part: &str, absent: i32| match part.trim() {
         "" => Ok(absent),
@@ -44,10 +44,10 @@ pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     Ok(out)
 }
 
-/// Parses a time window: `FROM:UNTIL` in seconds since the job's start, to the nanosecond; either may be absent.
+/// Parses a time window: `FROM:UNTIL` in seconds since the job's start, with up to nine decimals; either may be absent.
 ///
 /// # Errors
-/// Describes the mistake.
+/// Fails with a description of the mistake.
 pub fn window(text: &str) -> Result<(u64, u64), UsageError> {
     let wrong =
         || UsageError(format!("--time {text}: expected FROM:UNTIL in seconds since the job's start (as in 1.5:3)"));
@@ -73,7 +73,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 impl Selection {
-    /// True if everything is selected.
+    /// Returns true if there are no criteria, so that everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranks.is_empty() && self.files.is_empty() && self.layers.is_empty() && self.window.is_none()
@@ -93,8 +93,8 @@ impl Selection {
 }
 
 impl Run {
-    /// Narrows the run to `selection`. Counters of operations without segments are kept only if they lie entirely in the time window; a
-    /// remark says how many operations may or may not lie in it.
+    /// Narrows the run to `selection`. Counters of operations without segments are kept only if all their operations lie in the time
+    /// window; a remark gives the number of operations for which this is unknown.
     pub fn select(&mut self, selection: Selection) {
         if selection.is_all() {
             return;
@@ -116,11 +116,11 @@ impl Run {
                 .reduction
                 .spreads
                 .retain(|def| has(&files, FileId(def.file)) && selection.has_layer(Some(def.layer)));
-            // Heat maps cover all files together.
+            // A heat map covers all files together, so it cannot be narrowed to some files.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
             let mut memory = std::mem::take(&mut process.memory);
             memory.streams.retain(|used| process.stream_with_id(used.stream).is_some_and(|found| found.chosen));
-            // Memory costs cover all files together.
+            // Costs of unaligned memory cover all files together, so they cannot be narrowed to some files.
             memory.costs.retain(|cost| selection.files.is_empty() && selection.has_layer(Some(cost.layer)));
             process.memory = memory;
             if let Some(window) = selection.window {

@@ -1,34 +1,34 @@
-//! Strided MPI-IO file views: a call touches strided blocks instead of contiguous bytes.
+//! Strided MPI-IO file views: one call touches several strided blocks of the file instead of one contiguous range.
 
 use trace_format::meta::ViewDef;
 
 /// Maximum number of dimensions supported.
 const DIMENSIONS: usize = 6;
 
-/// Blocks of a filetype, and the tiling of filetypes.
+/// Blocks of an MPI filetype, and the distance at which the filetype repeats.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape {
-    /// Contiguous bytes.
+    /// Size of a contiguous block, in bytes.
     pub block: u64,
     /// Repetitions of the block within a filetype: (count, stride in bytes), innermost first.
     pub dimensions: Vec<(u64, u64)>,
-    /// Distance from one filetype to the next, in bytes.
+    /// Distance from the start of one filetype to the start of the next, in bytes.
     pub extent: u64,
 }
 
-/// Effect of a file view.
+/// Effect of an MPI-IO file view on the calls that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Calls touch contiguous bytes.
+    /// Each call touches contiguous bytes.
     Plain,
-    /// Calls touch strided blocks.
+    /// Each call touches strided blocks.
     Strided(Shape),
-    /// Not recorded.
+    /// View that was not recorded, or recorded inconsistently.
     Unknown,
 }
 
 impl View {
-    /// Interprets a view definition; an inconsistent one is unknown.
+    /// Interprets the recorded definition of a view; an inconsistent one becomes [`View::Unknown`].
     #[must_use]
     pub fn of(def: &ViewDef) -> Self {
         Shape::of(def).map_or(Self::Unknown, |shape| {
@@ -63,15 +63,15 @@ impl Shape {
         Some(Self { block: def.block, dimensions, extent })
     }
 
-    /// True if a filetype begins at byte `offset`; `origin` is where the data of the first one begins.
+    /// Returns true if a repetition of the filetype begins at file offset `offset`; the data of the first one begins at `origin`.
     #[must_use]
     pub fn begins_at(&self, offset: u64, origin: i128) -> bool {
         let within = i128::from(offset) - origin;
         within >= 0 && within % i128::from(self.extent.max(1)) == 0
     }
 
-    /// Returns the repetitions of the block in a call of `length` bytes from the beginning of a filetype, innermost first; empty for at
-    /// most one block. `None` if the call ends in the middle of a repetition.
+    /// Returns how often the block repeats in a call of `length` bytes that starts at the beginning of a filetype: (count, stride in
+    /// bytes), innermost first; empty for at most one block. `None` if the call ends in the middle of a repetition.
     #[must_use]
     pub fn pieces(&self, length: u64) -> Option<Vec<(u64, u64)>> {
         if length <= self.block {

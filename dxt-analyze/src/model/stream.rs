@@ -1,11 +1,11 @@
-//! Streams: calls of one process with one operation on one file, made by one caller.
+//! Streams: all calls of one process with one operation on one file that come from one caller (the program, HDF5 or MPI-IO).
 
 use super::{FileId, Manner};
 
-/// Stream of a process.
+/// Stream: calls of a process with the same operation, file and caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Id in segments.
+    /// Id that the stream's segments carry.
     pub id: u32,
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
@@ -15,8 +15,8 @@ pub struct Stream {
     pub nested: bool,
     /// True for calls made inside an HDF5 call.
     pub in_hdf5: bool,
-    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. The log counts the library's inner calls as if the program had
-    /// made them, since it does not record nesting.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Since logs do not record nesting, the library's inner POSIX and
+    /// MPI-IO calls are counted as calls of the program; these library calls are then excluded from sums.
     pub overview: bool,
     /// Index into [`crate::model::Run::data_sets`], for calls on a data set.
     pub data_set: Option<u32>,
@@ -24,31 +24,31 @@ pub struct Stream {
     pub manner: Manner,
     /// True for failed calls.
     pub failed: bool,
-    /// Error of failed calls.
+    /// errno of the failed calls.
     pub errno: u16,
-    /// True for successful reads or writes of the layer that reaches storage for this file. Stripe analyses use these.
+    /// True for successful reads or writes of the layer whose calls reach the storage system for this file. Stripe analyses use these.
     pub storage: bool,
-    /// True for MPI synchronization calls, which are no I/O: only code that asks for them gets them.
+    /// True for MPI synchronization calls, which are no I/O; analyses skip them unless they ask for them.
     pub meets: bool,
-    /// True if the stream is selected, see [`super::select`].
+    /// True if the stream is part of the user's selection, see [`super::select`].
     pub chosen: bool,
 }
 
-/// Caller of a stream's calls.
+/// Caller that a stream's calls were made inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Within {
-    /// The program, see [`Stream::overview`]: excluded from sums over the program's calls.
+    /// Calls of a library, such as HDF5, in a Darshan log ([`Stream::overview`]); excluded from sums over the program's calls.
     Overview,
-    /// The program.
+    /// Calls that the program itself made, outside of any library call.
     Nothing,
-    /// HDF5, inside a call of the program.
+    /// Calls that HDF5 made, inside an HDF5 call of the program.
     Hdf5,
-    /// MPI-IO, inside a call of the program or of HDF5.
+    /// Calls that MPI-IO made, inside an MPI-IO call of the program or of HDF5.
     Mpiio,
 }
 
 impl Stream {
-    /// Returns the caller.
+    /// Returns the caller that the stream's calls were made inside of.
     #[inline]
     #[must_use]
     pub fn within(&self) -> Within {

@@ -1,5 +1,5 @@
-//! Number of ranks that used a file. A reduced record of a job's ranks covers files that all of them used and files that only some used;
-//! each file's spread has the number.
+//! Number of ranks that used a file. A reduced record stands for several ranks of a job. It covers files that all of these ranks used and
+//! files that only some used; the record's statistics contain the number for each file.
 
 use super::FileId;
 use super::ProcessId;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use trace_format::meta::SpreadDef;
 use trace_format::op::Layer;
 
-/// Number of ranks by file and layer, for one record; sorted.
+/// Number of ranks by file and layer, from one reduced record; sorted by file and layer.
 #[derive(Clone, Debug, Default)]
 pub struct FileRanks(Vec<((FileId, Layer), u32)>);
 
 impl FileRanks {
-    /// Takes the numbers from spreads, which a selection may reduce later.
+    /// Reads the numbers of ranks from the statistics of a reduced record, before a selection drops some of them.
     #[must_use]
     pub fn of(spreads: &[SpreadDef]) -> Self {
         let mut all: Vec<_> = spreads.iter().map(|def| ((FileId(def.file), def.layer), def.spread.ranks)).collect();
@@ -21,7 +21,7 @@ impl FileRanks {
         Self(all)
     }
 
-    /// Returns the maximum number of ranks that used a file through `layer`, or through any layer; `None` if unknown.
+    /// Returns the number of ranks that used a file through `layer`; for `None`, the maximum over all layers. `None` if unknown.
     fn get(&self, file: FileId, layer: Option<Layer>) -> Option<u32> {
         let first = self.0.partition_point(|((of, _), _)| *of < file);
         let of_file = self.0.iter().skip(first).take_while(|((of, _), _)| *of == file);
@@ -30,9 +30,9 @@ impl FileRanks {
 }
 
 impl Run {
-    /// Returns the number of ranks behind the record of `process` on a file, through `layer`: 1 for a single process; all ranks if a
-    /// reduced record has no number, as in some Darshan logs. For any layer (`None`) it is a lower bound: the overlap of two layers is
-    /// unknown.
+    /// Returns the number of ranks that `process` stands for on a file, through `layer`: 1 for a single process. If a reduced record gives
+    /// no number, as in some Darshan logs, all ranks are assumed. With `None` for any layer, the result is a lower bound: ranks that used
+    /// one layer may differ from those that used another.
     #[must_use]
     pub fn ranks_of(&self, process: &Process, file: FileId, layer: Option<Layer>) -> u64 {
         // A file in a reduced record was used by several ranks.
@@ -43,7 +43,7 @@ impl Run {
         }
     }
 
-    /// Returns [`Run::process_name`] restricted to one file: `8 of 64 ranks together`.
+    /// Returns the name of the process on one file: as [`Run::process_name`], but for a reduced record `8 of 64 ranks together`.
     #[must_use]
     pub fn name_on(&self, number: ProcessId, file: FileId) -> String {
         match self.process(number).filter(|process| !process.reduction.is_none()) {
@@ -52,7 +52,7 @@ impl Run {
         }
     }
 
-    /// Returns `8 of 64 ranks`, or `64 ranks` if these are all.
+    /// Returns `8 of 64 ranks`; or `64 ranks` if `ranks` is their total.
     #[must_use]
     pub fn some_ranks(&self, ranks: u64) -> String {
         match self.ranks() {
@@ -64,8 +64,8 @@ impl Run {
     }
 }
 
-/// Users of some calls. A reduced record has only the number of ranks, not which ranks, so the count is a lower bound if different ranks
-/// share different files. Ranks with a record of their own are assumed to be among these.
+/// Counts the processes that made a set of calls. A reduced record gives only the number of its ranks, not which ranks, so the count is a
+/// lower bound if different ranks share different files. Ranks with a record of their own are assumed to be among these ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     single: BTreeSet<ProcessId>,
@@ -73,7 +73,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Adds a process that uses `file` through `layer`, or any layer.
+    /// Adds a process that uses `file` through `layer` (`None`: through any layer).
     pub fn add(&mut self, run: &Run, number: ProcessId, file: FileId, layer: Option<Layer>) {
         match run.process(number) {
             Some(process) if process.reduction.is_none() => {
@@ -84,7 +84,7 @@ impl Users {
         }
     }
 
-    /// Collects all users of one file.
+    /// Counts the processes among `numbers` that use `file` through `layer` (`None`: through any layer).
     #[must_use]
     pub fn of(run: &Run, numbers: impl IntoIterator<Item = ProcessId>, file: FileId, layer: Option<Layer>) -> Self {
         let mut users = Self::default();
@@ -92,7 +92,7 @@ impl Users {
         users
     }
 
-    /// Returns the number of users.
+    /// Returns the number of processes that made the calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         (self.single.len() as u64).max(self.together)

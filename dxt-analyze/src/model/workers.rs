@@ -1,4 +1,4 @@
-//! Working processes of a job: its ranks, each once, or its processes.
+//! Working processes of a job: its MPI ranks, each once; or all processes, if there are no ranks.
 
 use super::ProcessId;
 use super::run::{Process, Run};
@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
 impl Run {
-    /// Number of processes, including those behind a reduced record.
+    /// Returns the number of processes, including all ranks that a reduced record stands for.
     #[must_use]
     pub fn process_count(&self) -> u64 {
         let without_rank = self.processes.iter().filter(|process| process.rank < 0 && process.reduction.is_none());
@@ -22,19 +22,19 @@ impl Run {
         self.processes.iter().filter(self.is_worker())
     }
 
-    /// Returns the noun for workers, plural.
+    /// Returns the plural noun for workers: ranks or processes.
     #[must_use]
     pub fn workers_name(&self) -> &'static str {
         if self.ranks() > 0 { "ranks" } else { "processes" }
     }
 
-    /// Returns the noun for a worker.
+    /// Returns the singular noun for a worker: rank or process.
     #[must_use]
     pub fn worker_name(&self) -> &'static str {
         if self.ranks() > 0 { "rank" } else { "process" }
     }
 
-    /// Returns the test for [`Self::workers`].
+    /// Returns a predicate that is true for the processes in [`Self::workers`].
     pub fn is_worker(&self) -> impl Fn(&&Process) -> bool {
         let ranks = self.ranks() > 0;
         let in_mpi = || self.processes.iter().filter(|of| self.in_mpi(of));
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// Maps the separate record of a process after `MPI_Finalize` to its record before.
+    /// Maps each record that a process wrote after `MPI_Finalize` to the record that it wrote before.
     #[must_use]
     pub fn continuations(&self) -> FxHashMap<ProcessId, ProcessId> {
         let whose = |process: &Process| (process.node, process.pid, process.rank);
@@ -71,13 +71,13 @@ impl Run {
         self.numbered_processes().filter_map(of).collect()
     }
 
-    /// True if a process is known to have used MPI.
+    /// Returns true if the process is known to have used MPI.
     fn in_mpi(&self, process: &Process) -> bool {
         let of_mpi = |stream: &Stream| stream.meets || self.op(stream).layer == Some(Layer::Mpiio);
         process.rank >= 0 && (process.ended_by == "MPI_Finalize" || process.streams.iter().any(of_mpi))
     }
 
-    /// Number of [`Self::workers`], including those behind a reduced record.
+    /// Returns the number of [`Self::workers`], including all ranks that a reduced record stands for.
     #[must_use]
     pub fn worker_count(&self) -> u64 {
         let single = self.workers().filter(|process| process.reduction.is_none()).count() as u64;

@@ -1,4 +1,5 @@
-//! Built-in parts of every page: plotting library, style, and a security policy that allows only these scripts. Nothing is fetched.
+//! Parts built into every page: plotting library, style sheet, and a content security policy that allows only the page's own scripts.
+//! Nothing is fetched.
 
 use crate::text::printable::printable;
 use anyhow::Result;
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 const HEAD: &str = include_str!("../../assets/head.html");
-/// Plotting library, unmodified: see its README.
+/// Source of the plotting library, unmodified; its README names version and licence.
 pub(crate) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
 pub(crate) const STYLE: &str = include_str!("../../assets/report/style.css");
 
@@ -36,22 +37,22 @@ fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
 
-/// Serializes to JSON that cannot end its HTML element: `<` only occurs inside strings, where it can be escaped. Scripts display strings
-/// as they are, so hidden characters are made visible.
+/// Serializes `data` to JSON that cannot end the HTML element around it: `<` occurs only inside strings, where it is escaped. Scripts
+/// display strings without change, so hidden characters in strings are made visible.
 pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
     let mut out = Vec::new();
     data.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Visible))?;
     Ok(String::from_utf8(out)?.replace('<', "\\u003c"))
 }
 
-/// JSON formatter whose strings are [`printable`].
+/// JSON formatter that makes hidden characters in strings visible ([`printable`]).
 struct Visible;
 
 impl Formatter for Visible {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> std::io::Result<()> {
         match printable(text) {
             Cow::Borrowed(text) => out.write_all(text.as_bytes()),
-            // Characters that JSON escapes do not get here.
+            // Characters that JSON must escape never arrive here.
             Cow::Owned(text) => out.write_all(text.replace('\\', "\\\\").as_bytes()),
         }
     }
@@ -71,10 +72,10 @@ impl Formatter for Visible {
     }
 }
 
-/// Builds a page from the common head, `body`, `scripts` and the content security policy made by `policy`. `parts` fill the placeholders,
-/// including `title`; a part with the name of a common one replaces it.
+/// Builds a page from the common HTML head, `body`, `scripts` and the content security policy that `policy` returns. `parts` are the texts
+/// for the placeholders, including `title`; they take precedence over common texts of the same name.
 pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
-    // Each script is a function that adds to one object.
+    // Each script is a function expression that adds members to the object `dxt`.
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());
     let mut all = parts;
     all.extend([
@@ -86,7 +87,7 @@ pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, par
     fill(&[HEAD, body].concat(), &all)
 }
 
-/// Replaces `{{name}}` by the part of that name. Inserted text is not searched again.
+/// Replaces each placeholder `{{name}}` by the text of that name in `parts`. Inserted text is not searched for placeholders.
 fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = template;

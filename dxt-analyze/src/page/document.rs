@@ -1,5 +1,5 @@
-//! Page as one file, with the files of `assets/report/` and the plotting library built in. Nothing is fetched. The content security
-//! policy enforces this: only these scripts run, by hash, whatever names in a trace contain.
+//! The page as one HTML file with everything built in: the files of `assets/report/` and the plotting library. Nothing is fetched. The
+//! content security policy, which names scripts by their hash, prevents names in a trace from running as scripts.
 
 use super::built_in::{self, ECHARTS, json};
 use super::{OF_THE_TRACE, Parts, first, html};
@@ -11,9 +11,9 @@ use anyhow::Result;
 use maud::html;
 use std::collections::BTreeSet;
 
-/// Id of the section right after the charts.
+/// Id of the section that directly follows the charts.
 const FIRST: &str = "summary";
-/// Id of the section with findings that belong to no other.
+/// Id of the section with the findings that belong to no other section.
 const FINDINGS: &str = "findings";
 const MISSING: &str = "What this trace does not have";
 

@@ -1,4 +1,4 @@
-//! First screen of the page: job, time ledger, verdict, findings by saving, and the first findings as cards.
+//! First screen of the page: job, run time by activity, verdict, findings by saving, and the most important findings as cards.
 
 use super::html::{anchor, prose};
 use super::names::Names;
@@ -14,9 +14,9 @@ use crate::topics::verdict::result::Weighed;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// Maximum processes whose time is shown individually.
+/// Maximum processes that get a time bar of their own.
 const PROCESSES: usize = 20;
-/// Minimum part of a bar that is drawn, in percent.
+/// Minimum share of a bar that is drawn, in percent; smaller shares are omitted.
 const UNSEEN: f64 = 0.05;
 
 pub(super) fn job(verdict: &Verdict) -> Markup {
@@ -44,10 +44,10 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
     }
 }
 
-/// Context for the markup of findings.
+/// Data needed to render findings as HTML: names and anchors.
 pub(super) struct FindingContext<'a> {
     pub(super) names: &'a Names,
-    /// Anchors of findings in the sections.
+    /// HTML anchors of the findings that have a place in a section.
     pub(super) anchors: &'a BTreeSet<String>,
     pub(super) run_ns: u64,
 }
@@ -140,7 +140,7 @@ fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
     }
 }
 
-/// Returns the time ledger: one bar for the job, and one per process on demand.
+/// Returns the run time by activity: one bar for the job, and, in a collapsed list, one bar per process.
 fn time(ledger: &Ledger) -> Markup {
     let job = &ledger.job;
     let total = job.total_ns();
@@ -181,7 +181,7 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
     }
 }
 
-/// Returns a bar divided by parts of the time; `length` is in percent of the available width.
+/// Returns a bar that is divided by the time spent in each activity; `length` is the bar's length in percent of the available width.
 fn bar(parts: &Parts, length: f64) -> Markup {
     let total = parts.total_ns();
     let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));

@@ -1,4 +1,4 @@
-//! Sections as HTML that is readable without scripts. maud escapes all text; names come from the trace.
+//! Sections of the page as HTML that is readable without scripts. maud escapes all text, since names come from the trace.
 
 use super::names::{Names, short_names};
 use super::words::{saves, sentence};
@@ -21,7 +21,7 @@ pub(super) fn anchor(finding: &Finding) -> String {
     format!("finding-{:08x}", hash >> 32)
 }
 
-/// Returns markup with hidden characters of names made visible. White space has no effect there.
+/// Returns markup in which hidden characters of names are visible. White space stays unchanged, since it has no effect in HTML.
 pub(super) fn visible(markup: &Markup) -> String {
     let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t' | '\r');
     let text = markup.0.as_str();
@@ -71,7 +71,7 @@ pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// Returns a collapsed section, opened by its title or by a link to it; `about` and `beside` are shown next to the title.
+/// Returns a collapsed section that opens when its title or a link to it is clicked; `about` and `beside` are shown next to the title.
 pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ "h-" (id) } {
@@ -83,7 +83,7 @@ pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Ma
     }
 }
 
-/// Returns findings; of adjacent ones with equal code and remedy, all but the first are collapsed.
+/// Returns findings as HTML; of adjacent findings with equal code and remedy, all but the first are collapsed.
 pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
     let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
@@ -101,9 +101,9 @@ pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
     }
 }
 
-/// Returns one of our texts, with the text between backticks as code.
+/// Returns a text of this program as HTML; text between backticks becomes `<code>`.
 pub(super) fn prose(text: &str) -> Markup {
-    // A name that contains a backtick only changes what looks like code.
+    // A name that contains a backtick only changes which words look like code.
     html! {
         @for (number, piece) in text.split('`').enumerate() {
             @if number % 2 == 1 { code { (piece) } } @else { (piece) }
@@ -129,7 +129,7 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
 /// Number of tables of a section that start open; later ones are collapsed under their captions.
 const OPEN_TABLES: usize = 2;
 
-/// State while rendering the parts of a section.
+/// Position within a section while its parts are rendered.
 struct Tables<'a> {
     section: &'static str,
     names: &'a Names,
@@ -185,7 +185,7 @@ impl Tables<'_> {
     }
 }
 
-/// Returns a table's name as a caption: `data_sets` is "Data sets".
+/// Returns a caption made from a table's name: `data_sets` becomes "Data sets".
 fn spoken(name: &str) -> String {
     match name {
         "profiles" => "How files were accessed".into(),
@@ -193,7 +193,7 @@ fn spoken(name: &str) -> String {
     }
 }
 
-/// Returns a figure with its caption, and its numbers for those who cannot see it.
+/// Returns a figure with its caption, and its numbers as a table for readers who cannot see it.
 fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
     let subject = short_names(&[figure.subject.as_str()]).pop().unwrap_or_default();
     html! {
@@ -230,7 +230,7 @@ fn one_table(id: &str, table: &Table, caption: &str) -> Markup {
     }
 }
 
-/// Returns a cell; `short` yields the short names of the table's paths, in order.
+/// Returns a table cell as HTML; `short` yields the short names of the table's paths, in the order of the cells.
 fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     let text = table::human(cell);
     match cell {
@@ -241,7 +241,7 @@ fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// Returns the sort key of a cell.
+/// Returns the number by which scripts sort a cell; `None` for text.
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,

@@ -41,10 +41,10 @@ const PAGE: &str = "report.html";
 /// Findings about the trace itself, shown at the end of the page.
 const OF_THE_TRACE: [Code; 2] = [Code::DAMAGED, Code::FOLDED];
 
-/// Page, and the data that decides the exit code.
+/// Generated page, and the data that decides the exit code.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// HTML text.
+    /// Complete HTML text of the page; empty if no page is requested.
     #[serde(skip)]
     pub html: String,
     pub(crate) verdict: Verdict,
@@ -59,9 +59,9 @@ pub struct Page {
 /// Loads the job and writes the page.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
+/// Fails if nothing can be loaded, the layouts are invalid, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
-    // JSON output writes a page only if one is requested as well.
+    // With JSON output, a page is written only if `--output` is given as well.
     let output = match &args.output {
         None if args.open || args.format == Format::Table => Some(Path::new(PAGE)),
         output => output.as_deref(),
@@ -117,10 +117,10 @@ impl Report for Page {
     }
 }
 
-/// Makes the page of a loaded run, in the form for opening from disk.
+/// Makes the page of a loaded run, for opening as a file. `layout` is a file of stripe layouts; `top` is the maximum rows of lists.
 ///
 /// # Errors
-/// If the layouts make no sense.
+/// Fails if the layouts are invalid.
 pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
     make(run, &Options { layout: layout.map(Path::to_path_buf), top, draw: true }, false)
 }
@@ -134,7 +134,7 @@ struct Parts<'a> {
     data: &'a PageData,
 }
 
-/// Makes the page, without HTML if nothing is drawn; `tiles` states that a server will provide finer grids.
+/// Makes the page; its HTML is empty if `options.draw` is false. `tiles` is true if a server will provide finer grids for the charts.
 pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     let job = Job::new(run, options)?;
     let found = topics::whole(&job)?;

@@ -9,24 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
-    /// Path: last part, and full path.
+    /// Path: its last part, and the full path.
     Path {
         last: String,
         whole: String,
     },
 }
 
-/// Paths of a run with white space, longest first: splitting a sentence at spaces would not find them.
+/// Paths of a run that contain white space, longest first. A sentence cannot be split into such paths at spaces, so they are searched for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// Returns an empty list: paths are then found by spaces only.
+    /// Returns an empty list: only paths without white space are then recognized.
     pub(super) const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// Collects the paths of a run's files.
+    /// Collects the paths with white space among the files of a run.
     pub(super) fn of(run: &Run) -> Self {
         let spaced = run.files.iter().map(|file| &file.name).filter(|name| name.contains(char::is_whitespace));
         let mut all: Vec<String> = spaced.cloned().collect();
@@ -93,9 +93,9 @@ impl Names {
     }
 }
 
-/// Returns the shortest distinct suffixes of paths, in the same order: mostly the last part.
+/// Returns for each path the shortest suffix that distinguishes it from the others, mostly its last part; in the same order.
 pub(super) fn short_names(paths: &[&str]) -> Vec<String> {
-    // Last `parts` components of a path.
+    // Returns the last `parts` components of a path.
     let end = |path: &str, parts: usize| {
         let from = path.trim_end_matches('/').rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
         path.get(from..).unwrap_or(path).to_owned()

@@ -4,7 +4,8 @@ use crate::progress::say;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Returns the program that opens a page, if this session can show one: `$BROWSER`, a list separated by colons, or the desktop's opener.
+/// Returns the program that opens a page, if this session can show one: from `$BROWSER`, a list separated by colons; otherwise the
+/// desktop's opener.
 fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let folders = set("PATH").unwrap_or_default();
@@ -24,9 +25,9 @@ fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     (set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some()).then(|| found("xdg-open")).flatten()
 }
 
-/// Opens `page`, or prints its path.
+/// Opens `page` in a browser; if that is impossible, prints its path.
 pub(super) fn open(page: &Path) {
-    // Only files can be opened: the data of a pipe is gone.
+    // Only regular files can be opened: the data written to a pipe is gone.
     let Some(page) = page.canonicalize().ok().filter(|page| page.is_file()) else { return };
     let opener = opener(|name| std::env::var_os(name)?.into_string().ok());
     let started = opener.and_then(|opener| {

@@ -1,5 +1,5 @@
-//! `-o` of the commands for several runs: tables, findings and figures as one file. Figures are SVG, so the page is readable without
-//! scripts; its scripts only sort tables and change colours.
+//! Option `-o` of commands that read several runs: writes their tables, findings and figures as one HTML file. Figures are SVG, so the
+//! page is readable without scripts; its scripts only sort tables and change colours.
 
 use super::built_in;
 use super::html;
@@ -33,7 +33,7 @@ fn titles(verb: &str) -> (&'static str, &'static str) {
 /// Writes the page of `view`, if requested.
 ///
 /// # Errors
-/// If the page cannot be written, or would replace another kind of file.
+/// Fails if the page cannot be written, or would replace another kind of file.
 pub fn of_view(place: &PageOutput, verb: &str, view: &View) -> Result<()> {
     let Some(output) = &place.output else { return Ok(()) };
     let text = page(verb, view);

@@ -1,4 +1,4 @@
-//! First screen in the terminal, and the table of findings as CSV.
+//! First screen of the report in the terminal, and its table of findings as CSV.
 
 use super::names::Names;
 use super::words;
@@ -11,7 +11,7 @@ use crate::topics::verdict::typed;
 
 /// Maximum lines of evidence on a card.
 pub(super) const EVIDENCE: usize = 3;
-/// Maximum lines on missing data.
+/// Maximum lines that describe missing data.
 const MISSING: usize = 6;
 
 pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
@@ -57,7 +57,7 @@ fn missing(verdict: &Verdict) -> Vec<String> {
     out
 }
 
-/// Returns a finding as a card: limited evidence, abbreviated paths, and codes of findings on the same problem.
+/// Returns a finding as a card: with limited evidence, abbreviated paths, and the codes of other findings on the same problem.
 fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
     let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
@@ -70,7 +70,7 @@ fn card(weighed: &Weighed, names: &Names) -> Finding {
     finding
 }
 
-/// Returns the table of findings with a saving. Advice is shown only if it is on no card and in no earlier row.
+/// Returns the table of findings with a saving. Advice is omitted if a card or an earlier row contains it.
 fn findings(verdict: &Verdict, names: &Names) -> Table {
     let rows = words::listed(verdict);
     let title = if rows.is_empty() { "" } else { "What would save run time" };

@@ -7,15 +7,15 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use std::cmp::Reverse;
 
-/// Share of the time in calls below which it is not mentioned.
+/// Share of the time in calls, below which unexplained time is not mentioned.
 const NOTHING: f64 = 0.005;
 
-/// Returns the run time that a finding would save, ns.
+/// Returns the run time that the job would save without the finding's cause, ns.
 pub(super) fn saves(finding: &Finding) -> u64 {
     finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
-/// Returns the findings with a saving: first the one of the verdict's sentence, then by saving, largest first.
+/// Returns the findings with a saving: first the finding that the verdict's sentence names, then the others by saving, largest first.
 pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     let mut all: Vec<&Weighed> = verdict.findings.iter().filter(|weighed| saves(&weighed.finding) > 0).collect();
     if let Some((_, others)) = all.split_first_mut() {
@@ -24,14 +24,14 @@ pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     all
 }
 
-/// Returns the findings shown as cards: the first ones with a saving, if I/O matters at all.
+/// Returns the findings shown as cards: the first few with a saving; none if I/O takes too little time to matter.
 pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     let mut first = listed(verdict);
     first.truncate(if verdict.io_matters { SHOWN } else { 0 });
     first
 }
 
-/// Returns the distinct codes of other findings on the same problem.
+/// Returns the distinct codes of the other findings that describe the same problem.
 pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     let mut out: Vec<Code> = Vec::new();
     for other in &weighed.also {
@@ -42,7 +42,7 @@ pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     out
 }
 
-/// Returns the range of the saving, if it is one: `1.20 s to 2.40 s`.
+/// Returns the range of the saving, such as `1.20 s to 2.40 s`; `None` if it is a single value.
 pub(super) fn range(finding: &Finding) -> Option<String> {
     let saving = finding.saving?;
     let (low, high) = (saving.saves_low_ns.unwrap_or(saving.saves_ns), saving.saves_high_ns.unwrap_or(saving.saves_ns));
@@ -63,7 +63,7 @@ pub(super) fn sentence(text: &str) -> String {
     crate::topics::verdict::sentence::capital(text)
 }
 
-/// Returns the job description (program, run time, processes, user), as label and text.
+/// Returns the job description as pairs of label and text: program, run time, processes, user.
 pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let job = &verdict.job;
     // Darshan knows that the program used MPI, but not the implementation.
@@ -85,7 +85,7 @@ pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Returns the time ledger in one line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
+/// Returns the shares of the run time by activity, in one line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
 pub(super) fn ledger(verdict: &Verdict) -> String {
     let total = verdict.ledger.total_ns();
     let parts = verdict.ledger.named().into_iter().filter(|(_, ns)| *ns > 0);
@@ -104,17 +104,17 @@ pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     ))
 }
 
-/// Returns the finding that a kind of calls takes much time without being an outlier.
+/// Returns the finding that calls of some kind take much time although none is an outlier ([`Code::UNCOVERED`]).
 pub(super) fn uncovered(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::UNCOVERED)
 }
 
-/// Returns the finding that the trace is damaged.
+/// Returns the finding that the trace is damaged; `None` if it is intact.
 pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::DAMAGED)
 }
 
-/// Returns a sentence with the number of findings without a known saving, if any.
+/// Returns a sentence with the number of findings whose saving is unknown; `None` if there are none.
 pub(super) fn observations(verdict: &Verdict) -> Option<String> {
     // Codes reported elsewhere on the screen.
     let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];

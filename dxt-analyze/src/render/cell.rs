@@ -1,15 +1,15 @@
-//! Table values. Tables state the kind of a value; renderers know how each kind looks.
+//! Values of table cells. A cell states the kind of its value (bytes, duration, share, ...), and renderers decide how each kind looks.
 
-/// Table value. Numbers are formatted for people in tables, and plain in CSV.
+/// Value of a table cell. Numbers are formatted for people in tables, and unformatted in CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Empty cell.
     None,
     /// Text.
     Text(String),
-    /// Layer, or a label that contains one, by its name in the file format.
+    /// Layer name, or a label that contains one, spelled as in the file format (`MPIIO`); people see `MPI-IO`.
     Layer(String),
-    /// Sentences, which a table may wrap, in two forms.
+    /// Sentences, in two forms; a table may wrap them.
     Prose {
         /// Text for people.
         shown: String,
@@ -30,14 +30,14 @@ pub enum Cell {
     Duration(u64),
     /// Bytes per second.
     Rate(f64),
-    /// Number with a text on its range; CSV has the number alone.
+    /// Number, together with a text for people that gives its range; CSV has the number alone.
     Ranged {
         /// Number.
         value: Box<Self>,
         /// Text for people.
         shown: String,
     },
-    /// Ratio: `2.5 x`.
+    /// Ratio, shown as `2.5 x`.
     Times(f64),
     /// Share, from 0 to 1; percent in tables. Values that can exceed 1 are [`Self::Times`].
     Share(f64),
@@ -68,7 +68,7 @@ impl Cell {
         Self::Count(holds.into())
     }
 
-    /// Creates a cell of the given kind, or an empty one: `Cell::maybe(row.longest_ns, Cell::Duration)`.
+    /// Creates a cell from an optional value, empty for `None`: `Cell::maybe(row.longest_ns, Cell::Duration)`.
     #[must_use]
     pub fn maybe<T>(value: Option<T>, kind: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::None, kind)

@@ -1,5 +1,5 @@
-//! The only table type: a list of typed columns. A column keeps its heading next to the function that computes its cells, so that they
-//! cannot diverge. Terminal, CSV and the page render the resulting rows.
+//! Builder of tables, the only type for them: a list of typed columns. Each column is defined by its heading and the function that
+//! computes its cells, so that these cannot diverge. Terminal, CSV and page render the resulting rows.
 //!
 //! ```
 //! # use dxt_analyze::render::{Cell, Table};
@@ -50,17 +50,17 @@ impl<'a, Row> TableOf<'a, Row> {
         self.column("", name, cell)
     }
 
-    /// Limits the rows shown to people to `most`; 0 leaves the table out. CSV has all rows.
+    /// Limits the rows that people see to the first `most`; 0 hides the table. CSV has all rows.
     pub fn most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// Marks the table as secondary: CSV has it only if requested by name, even if it comes before the main table.
+    /// Marks the table as secondary: it is written as CSV only if the user requests it by name, even if it precedes the main table.
     pub fn beside(self) -> Self {
         Self { beside: true, ..self }
     }
 
-    /// Builds the table, with the cells of all rows.
+    /// Builds the table by computing the cells of all rows.
     #[must_use]
     pub fn done(self) -> Table {
         let cells = |row: &Row| self.columns.iter().map(|column| (column.cell)(row)).collect();
@@ -75,16 +75,16 @@ impl<'a, Row> TableOf<'a, Row> {
     }
 }
 
-/// Table as renderers see it. Only [`Table::of`] creates one, so each row has one cell per heading.
+/// Table as renderers get it. Only [`Table::of`] creates one, so each row has one cell per heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Name for `--table`.
+    /// Name by which the option `--table` selects the table.
     pub name: &'static str,
     /// Line above the table.
     pub title: String,
-    /// Maximum rows shown to people; 0 leaves the table out. CSV has all rows.
+    /// Maximum rows that people see; 0 hides the table. CSV has all rows.
     pub most: usize,
-    /// True if the view's main table is another one.
+    /// True if the view has another main table, so that CSV contains this one only on request.
     pub beside: bool,
     heads: Vec<Head>,
     rows: Vec<Vec<Cell>>,
@@ -132,13 +132,13 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// True if people have something to see: rows, and a column with a title.
+    /// True if there is something to show to people: rows, and a column with a title.
     #[must_use]
     pub fn is_for_people(&self) -> bool {
         !self.is_empty() && self.heads.iter().any(|head| !head.title.is_empty())
     }
 
-    /// Returns the table for people: columns with a title, first `most` rows.
+    /// Returns the table as people see it: only columns with a title, and only the first `most` rows.
     #[must_use]
     pub fn for_people(&self, most: usize) -> Self {
         fn titled<T: Clone>(heads: &[Head], all: &[T]) -> Vec<T> {

@@ -1,4 +1,4 @@
-//! CSV (RFC 4180) of one table of a view: a header, also for an empty table, and plain numbers in its units, one row per line.
+//! CSV (RFC 4180) of one table of a view: a header line, even for an empty table, then one line per row with unformatted numbers.
 
 use super::{Cell, Head, Part, Style, Table, View};
 use crate::exit::UsageError;
@@ -9,7 +9,7 @@ use std::io::Write;
 
 const FINDINGS: &str = "findings";
 
-/// Writes the table that `style` names, or else the main one: the first, with or without rows.
+/// Writes the table that `style` names; by default the main table: the first one, with or without rows.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let made: Vec<Table> = view.parts.iter().filter_map(findings).collect();
     let tables = view.parts.iter().filter_map(|part| match part {
@@ -40,7 +40,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Returns findings as a table after all others; `report` has one of its own.
+/// Returns the findings of a view as a table; it comes after all other tables. `report` has its own table of findings.
 fn findings(part: &Part) -> Option<Table> {
     let Part::Findings(findings) = part else { return None };
     let table = Table::of(FINDINGS, "", findings)
@@ -57,7 +57,8 @@ fn findings(part: &Part) -> Option<Table> {
     Some(table.done())
 }
 
-/// Formats a cell in the unit of its column's name: times in columns `..._ns` are integer ns, all others seconds.
+/// Formats a cell without unit, in the unit that its column's name ends with: times in columns `..._ns` are integer ns, all others are
+/// seconds.
 fn plain(head: &Head, cell: &Cell) -> String {
     match cell {
         Cell::Ranged { value, .. } => plain(head, value),

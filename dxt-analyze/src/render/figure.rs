@@ -5,7 +5,7 @@ use super::Table;
 /// Distinguishable colours: <https://jfly.uni-koeln.de/color/>, and two more.
 pub const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#8e6bbf", "#56b4e9", "#808a94"];
 
-/// Index into [`COLOURS`].
+/// Colour, as an index into [`COLOURS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ink(pub u8);
 
@@ -17,38 +17,38 @@ impl Ink {
     }
 }
 
-/// Box on a panel's grid.
+/// Rectangle on a panel's grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
     /// Left edge, in columns from the left.
     pub left: u32,
     /// Lower edge, in rows from the panel's lower edge.
     pub bottom: u32,
-    /// Number of columns.
+    /// Number of grid columns that the rectangle covers.
     pub width: u32,
-    /// Number of rows.
+    /// Number of grid rows that the rectangle covers.
     pub height: u32,
 }
 
-/// Boxes of the same style.
+/// Rectangles drawn in the same style.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// Colour.
+    /// Colour of the rectangles.
     pub ink: Ink,
-    /// Opacity, in percent.
+    /// Opacity of the rectangles, in percent.
     pub opacity: u8,
     /// True if boxes have an outline, so that overlapping ones can be distinguished.
     pub outlined: bool,
-    /// Boxes of the layer.
+    /// Rectangles of the layer.
     pub areas: Vec<Area>,
 }
 
 /// Panel of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Title.
+    /// Title of the panel.
     pub title: &'static str,
-    /// Columns and rows of the grid.
+    /// Number of columns and rows of the panel's grid.
     pub grid: (u32, u32),
     /// Horizontal lines: height, as a share of the panel's height, and label.
     pub levels: Vec<(f64, String)>,
@@ -56,7 +56,7 @@ pub struct Panel {
     pub layers: Vec<Layer>,
 }
 
-/// Time window with its numbers as text, shown on hover.
+/// Time window of a figure; its numbers are shown as text when the mouse hovers over it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// Left edge, as a share of the width.
@@ -70,11 +70,11 @@ pub struct Slice {
 /// Figure of stacked panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Name in file names and anchors.
+    /// Name used in file names and HTML anchors.
     pub name: &'static str,
-    /// Short title.
+    /// Short title of the figure.
     pub title: &'static str,
-    /// Subject: path of a file or the like.
+    /// Subject that the figure is about, such as the path of a file.
     pub subject: String,
     /// Explanation of how to read the figure.
     pub caption: String,
@@ -82,9 +82,9 @@ pub struct Figure {
     pub panels: Vec<Panel>,
     /// Labels of the time axis, equally spaced, from left edge to right edge.
     pub times: Vec<String>,
-    /// Colour legend, if the panels do not explain the colours.
+    /// Colours and their meaning; empty if the panels explain the colours.
     pub legend: Vec<(Ink, String)>,
-    /// Time windows for hovering.
+    /// Time windows whose numbers are shown on hover.
     pub slices: Vec<Slice>,
     /// Numbers of the time windows as a table.
     pub numbers: Table,

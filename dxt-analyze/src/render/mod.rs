@@ -1,5 +1,5 @@
-//! Rendering of results. A result provides a [`View`] of itself (headings, tables, findings) for tables and CSV, and is serialized as it
-//! is for JSON. Renderers see nothing else.
+//! Rendering of results. A result provides a [`View`] of itself (headings, tables, findings) for tables, CSV and the page; for JSON the
+//! result itself is serialized. Renderers see nothing else of a result.
 
 mod cell;
 mod column;
@@ -32,7 +32,7 @@ pub enum Format {
     Csv,
 }
 
-/// Colour setting.
+/// Values of the option `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
     /// If standard output is a terminal and NO_COLOR is not set
@@ -45,7 +45,7 @@ pub enum ColorWhen {
 }
 
 impl ColorWhen {
-    /// Decides for this process's standard output. `NO_COLOR`: <https://no-color.org>.
+    /// Returns true if this process's standard output is to be coloured. `NO_COLOR`: <https://no-color.org>.
     #[must_use]
     pub fn decide(self) -> bool {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -58,14 +58,14 @@ impl ColorWhen {
     }
 }
 
-/// Part of a view.
+/// Element of a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Heading.
     Heading(String),
     /// Label and text, one pair per line.
     Pairs(Vec<(&'static str, String)>),
-    /// Plain lines.
+    /// Lines of text.
     Lines(Vec<String>),
     /// Table.
     Table(Table),
@@ -75,22 +75,22 @@ pub enum Part {
     Figure(Box<Figure>),
 }
 
-/// Presentation of a result.
+/// Presentation of a result for people: its headings, tables, findings and figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// Parts, in order.
+    /// Elements of the view, in order.
     pub parts: Vec<Part>,
     /// Maximum table width in terminal columns; `None` for the terminal's width.
     pub max_width: Option<usize>,
 }
 
-/// Result that can be shown.
+/// Result of a command that can be shown as a view or as JSON.
 pub trait Report: Serialize {
-    /// Returns the presentation.
+    /// Returns the result as a view for people: headings, tables and findings.
     fn view(&self) -> View;
 }
 
-/// Output settings.
+/// Output settings of a command: format, colours, width.
 #[derive(Clone, Debug)]
 pub struct Style {
     /// Output format.
@@ -106,7 +106,7 @@ pub struct Style {
 /// Writes `report` to `out`.
 ///
 /// # Errors
-/// If `out` cannot be written, or the requested table does not exist.
+/// Fails if `out` cannot be written, or the requested table does not exist.
 pub fn write(report: &impl Report, style: &Style, out: &mut dyn Write) -> Result<()> {
     match style.format {
         Format::Json => {

@@ -1,4 +1,5 @@
-//! Tables for people: comfy-table without lines, numbers right-aligned, paths abbreviated from the left if a row would not fit.
+//! Tables for people, drawn by comfy-table without lines. Numbers are right-aligned; paths are shortened at their beginning if a row
+//! would not fit.
 
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
@@ -71,7 +72,7 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     let path_room = room_for_paths(table, &texts, width);
     let mut shown = comfy_table::Table::new();
     shown.load_style(presets::NOTHING);
-    // Effectively no wrapping except by column constraints.
+    // Prevents wrapping except in columns with a width constraint.
     shown.set_content_arrangement(ContentArrangement::Dynamic);
     shown.set_width(u16::MAX);
     if color {
@@ -118,7 +119,7 @@ fn alignments(table: &Table) -> Vec<CellAlignment> {
         .collect()
 }
 
-/// Returns the width left for a path column after all other columns.
+/// Returns the width that remains for one path column after all other columns.
 fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     let is_path = |column: usize| table.rows().iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
     let (mut others, mut paths) = (0, 0);
@@ -134,7 +135,7 @@ fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
 }
 
-/// Returns the width left for sentences in `column`, including the gap after it; `None` if the column has no sentences.
+/// Returns the width that remains for sentences in `column`, including the gap after it; `None` if the column contains no sentences.
 fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     let is_prose = |column: usize| matches!(table.rows().first()?.get(column), Some(Cell::Prose { .. })).then_some(());
     is_prose(column)?;
@@ -147,7 +148,7 @@ fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     u16::try_from((width.saturating_sub(others) / sharing).max(MIN_PROSE)).ok()
 }
 
-/// Shortens a path to its last `room` characters, marking the omission.
+/// Shortens a path to its last `room` characters, with a mark in place of the omitted beginning.
 fn shorten(path: &str, room: usize) -> String {
     let length = path.chars().count();
     if length <= room {

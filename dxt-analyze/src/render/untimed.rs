@@ -1,14 +1,14 @@
-//! Results of runs without call times (`DXT_TIMING=off`): times in calls, and values derived from them, are unknown, not 0. They are
-//! removed here, in one place after all topics: cells become empty, JSON values null.
+//! Removes times from the results of runs without call times (`DXT_TIMING=off`). Times in calls, and values derived from them, are unknown
+//! in such runs, not 0. They are removed here for all topics: cells become empty, JSON values null.
 
 use super::{Cell, Part, Report, Table, View};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Explanation in reports.
+/// Reason that reports give for empty values.
 pub const WHY: &str = "times of calls were not recorded (DXT_TIMING=off)";
 
-/// Result of an untimed run, in the form that may be shown.
+/// Wrapper that shows the result of a run without call times, with all times removed.
 #[derive(Debug)]
 pub struct Untimed<'a, R>(pub &'a R);
 
@@ -42,14 +42,14 @@ pub fn without_times(mut view: View) -> View {
     view
 }
 
-/// Columns with shares of time, by name; shares of calls and bytes are known.
+/// Names of columns with shares of time, which are unknown; shares of calls and bytes are known.
 const SHARES: [&str; 3] = ["io_share", "of_runtime", "time_share"];
-/// Columns with ranks and processes selected by time.
+/// Names of columns with ranks or processes that were chosen by time, which are unknown.
 const BY_TIME: [&str; 3] = ["fastest_rank", "slowest_rank", "slowest"];
 /// Column with the run time of a process, which is known without call times.
 const RAN: &str = "run_s";
 
-/// Removes the zero durations that topics append to counts.
+/// Returns `text` without the durations of 0 that topics append to counts.
 fn unsaid(text: &str) -> String {
     text.replace(", 0 ns", "").replace("0 ns", "an unknown time")
 }
@@ -65,10 +65,10 @@ fn forget(table: &mut Table) {
     });
 }
 
-/// Names of values in ns that are no time in calls: start and length of the job, positions of bins.
+/// Names of JSON values in ns that are known without call times: start and run time of the job, positions of time bins.
 const KNOWN_NS: [&str; 8] =
     ["run_ns", "runtime_ns", "start_unix_ns", "start_ns", "width_ns", "from_ns", "until_ns", "segments_end_ns"];
-/// Names of other values derived from times in calls.
+/// Names of further JSON values derived from times in calls, which are unknown.
 const MADE_OF_TIMES: [&str; 15] = [
     "duration",
     "max_duration",

@@ -1,11 +1,12 @@
-//! Test if a selection leaves anything of a run: options that each select something may select nothing in combination.
+//! Checks that a selection leaves something of a run: options that each match something may match nothing in combination.
 
 use super::{Lost, Reader};
 use crate::exit::UsageError;
 use crate::model::{ProcessId, Run, StreamIx};
 use rayon::prelude::*;
 
-/// True if the selection of `run` contains a call or counters. Only for a time window are blocks decoded, up to the first selected call.
+/// True if the selection of `run` contains a call or a counter. With a time window, blocks are decoded until the first selected call is
+/// found; otherwise none is decoded.
 #[must_use]
 pub fn has_any(run: &Run) -> bool {
     let sums = run.processes.iter().any(|process| {
@@ -37,7 +38,7 @@ pub fn has_any(run: &Run) -> bool {
 /// Fails if the selection of a non-empty run is empty.
 ///
 /// # Errors
-/// Names the options that select nothing.
+/// Fails with the names of the options whose combination selects nothing.
 pub fn check(run: &Run) -> Result<(), UsageError> {
     if run.selection.is_empty() || has_any(run) {
         return Ok(());

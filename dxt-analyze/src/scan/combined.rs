@@ -1,4 +1,4 @@
-//! Combinations of analyses: two in one, by reference, optional, and none.
+//! Combinations of analyses that run in one pass: two in one, one by reference, an optional one, and an empty one.
 
 use super::{Alone, Analysis, Block, give};
 use crate::model::{ProcessId, Run};
@@ -36,7 +36,7 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     }
 }
 
-/// Empty analysis, for code that needs nothing from the pass.
+/// Empty analysis, for callers that need nothing from the segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Nothing;
 
@@ -56,7 +56,7 @@ impl Analysis for Nothing {
     fn merge(&self, _into: &mut (), _other: ()) {}
 }
 
-/// Analysis by reference, to be used again after the pass.
+/// Analysis by reference, so that the caller can use it again after the pass.
 impl<A: Analysis> Analysis for &A {
     type Partial = A::Partial;
 
@@ -85,7 +85,7 @@ impl<A: Analysis> Analysis for &A {
     }
 }
 
-/// Optional analysis.
+/// Optional analysis; `None` does nothing in the pass.
 impl<A: Analysis> Analysis for Option<A> {
     type Partial = Option<A::Partial>;
 

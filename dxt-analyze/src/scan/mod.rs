@@ -1,5 +1,5 @@
-//! One parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread. Partials
-//! hold only integers, sets and bounded lists with a total order, so merging gives the same result for any schedule of threads.
+//! One parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread. Partial
+//! results hold only integers, sets and bounded lists with a total order, so merging them gives the same result for any thread schedule.
 
 pub mod chosen;
 mod combined;
@@ -18,42 +18,44 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (per block) for sums to be made once and shared by all analyses.
+/// Minimum average segments per stretch (consecutive segments of one stream) in a block. Above it, sums per stretch are computed once and
+/// shared by all analyses.
 const SHORT: usize = 8;
 
-/// Decoded block and the tables that its numbers refer to.
+/// Decoded segment block, and the tables that its indices refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Run of the block.
+    /// Run that contains the block.
     pub run: &'a Run,
-    /// Index into [`Run::processes`].
+    /// Process that recorded the block: index into [`Run::processes`].
     pub number: ProcessId,
     /// Process that recorded the block.
     pub process: &'a Process,
     /// Thread index in the process's table.
     pub thread: u32,
-    /// Segments; times in ns since the process's epoch.
+    /// Decoded segments, as columns; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Stream of each segment, or none: [`StreamIx`].
+    /// Stream of each segment, as an index into the process's streams; special values as described for [`StreamIx`].
     pub streams: &'a [StreamIx],
-    /// End of each stretch (consecutive segments of one stream), as a segment index.
+    /// End (exclusive) of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
-    /// Cache of [`Block::alone`].
+    /// Cache for the result of [`Block::alone`].
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Consecutive segments of one stream. Data that depends on the stream alone is looked up once: processes mostly repeat an operation.
+/// Consecutive segments of one stream. Processes mostly repeat one operation, so data that depends only on the stream is looked up once
+/// per stretch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Stream of the process, or none.
+    /// Stream of the segments, as an index into the process's streams; special values as described for [`StreamIx`].
     pub stream: StreamIx,
-    /// File offsets, bytes, or -1.
+    /// File offset of each segment, bytes; -1 if it has none.
     pub offset: &'a [i64],
-    /// Sizes, bytes.
+    /// Size of each segment, bytes.
     pub length: &'a [u64],
-    /// Starts, ns since the process's epoch.
+    /// Start of each segment, ns since the process's epoch.
     pub start: &'a [u64],
-    /// Ends, ns since the process's epoch.
+    /// End of each segment, ns since the process's epoch.
     pub end: &'a [u64],
 }
 
@@ -72,7 +74,7 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// Returns segments `from..until` of the stretch.
+    /// Returns the segments with indices `from..until` within the stretch.
     #[inline]
     #[must_use]
     pub fn part(self, from: usize, until: usize) -> Self {
@@ -90,11 +92,11 @@ impl<'a> Stretch<'a> {
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Stream of the process, or none: [`StreamIx`].
+    /// Stream of the segment, as an index into the process's streams; special values as described for [`StreamIx`].
     pub stream: StreamIx,
-    /// File offset, bytes, or -1.
+    /// File offset, bytes; -1 if the segment has none.
     pub offset: i64,
-    /// Size, bytes.
+    /// Size of the segment, bytes.
     pub length: u64,
     /// Start, ns since the process's epoch.
     pub start: u64,
@@ -103,7 +105,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Duration, ns.
+    /// Returns the duration of the segment, ns.
     #[inline]
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
@@ -112,7 +114,7 @@ impl Row {
 }
 
 impl Block<'_> {
-    /// Returns the segment at index `place`.
+    /// Returns the segment at index `place` of the block.
     #[inline]
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Row> {
@@ -126,7 +128,7 @@ impl Block<'_> {
         })
     }
 
-    /// Iterates over the stretches, in order.
+    /// Iterates over the stretches (consecutive segments of one stream), in order.
     #[inline]
     pub fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
         let Columns { offset, length, start, end, .. } = self.columns;
@@ -138,8 +140,8 @@ impl Block<'_> {
         })
     }
 
-    /// Returns the sums of [`Counters::fold_alone`] for each stretch. They are computed once, by the first analysis that asks. `None` if
-    /// stretches are so short that adding sums is slower than adding segments.
+    /// Returns the counters of each stretch, summed by [`Counters::fold_alone`]. The first analysis that asks computes them for all.
+    /// Returns `None` if stretches are so short that adding these sums would be slower than adding the segments.
     #[must_use]
     pub fn alone(&self) -> Option<&[Counters]> {
         if self.ends.len() * SHORT > self.streams.len() {
@@ -153,7 +155,7 @@ impl Block<'_> {
         Some(self.alone.get_or_init(|| self.stretches().map(of).collect()))
     }
 
-    /// Iterates over the stretches, each with its sums from [`Block::alone`].
+    /// Iterates over the stretches, each with its counters from [`Block::alone`], if there are any.
     pub fn summed(&self) -> impl Iterator<Item = (Stretch<'_>, Option<&Counters>)> {
         let alone = self.alone();
         self.stretches().enumerate().map(move |(place, stretch)| (stretch, alone.and_then(|alone| alone.get(place))))
@@ -174,7 +176,8 @@ impl Block<'_> {
     }
 }
 
-/// Adds the segments of a stretch to `counters` without comparing them with others (no sequential or consecutive counts).
+/// Adds the segments of a stretch to `counters` without looking at preceding segments, so that sequential and consecutive accesses are
+/// not counted.
 pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     for row in stretch.rows() {
         counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
@@ -182,32 +185,33 @@ pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     add_sizes(&mut counters.sizes, stretch.length);
 }
 
-/// Computation over segments.
+/// Analysis: a computation over all segments of a run.
 pub trait Analysis: Sync {
     /// Partial result of one thread.
     type Partial: Send;
-    /// Returns an empty partial.
+    /// Returns an empty partial result.
     fn start(&self) -> Self::Partial;
-    /// True if the analysis needs a block, judged by its head. A block that any analysis needs is decoded and given to all of them.
+    /// True if the analysis needs the block with this head. A block that any analysis needs is decoded and given to all analyses.
     fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
-    /// True if blocks must arrive in order. One partial then gets all blocks of a process, thread by thread, each thread's in buffer
+    /// True if blocks must arrive in order. One partial result then gets all blocks of a process, thread by thread, each thread's in buffer
     /// order. The processes of a group ([`group_of_process`]) follow one another.
     fn ordered(&self) -> bool {
         false
     }
-    /// Adds a block.
+    /// Adds the segments of a block to the partial result.
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>);
-    /// Appends the independent analyses that this one consists of, each with its part of `partial`. They may get blocks concurrently.
+    /// Appends the independent analyses that this one consists of, each with its part of the partial result. They may get blocks
+    /// concurrently.
     fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<Alone<'p>>) {
         into.push(Box::new(move |block| self.block(partial, block)));
     }
-    /// Adds another thread's partial.
+    /// Merges another thread's partial result into `into`.
     fn merge(&self, into: &mut Self::Partial, other: Self::Partial);
 }
 
-/// One analysis with its partial, as a function that takes blocks.
+/// Function that gives a block to one analysis and its partial result.
 pub type Alone<'p> = Box<dyn FnMut(&Block<'_>) + Send + 'p>;
 
 /// Gives a block to an analysis. Never inlined: each analysis gets its own symbol in profiles.

@@ -1,4 +1,4 @@
-//! Decoding of single blocks, and losses on the way.
+//! Decoding of single segment blocks; counts segments that are lost because a block is damaged.
 
 use super::Block;
 use crate::model::select::overlaps;
@@ -7,19 +7,19 @@ use std::sync::OnceLock;
 use trace_format::counters::Counters;
 use trace_format::read::{Columns, Decoder};
 
-/// Maximum problems kept; further ones are only counted.
+/// Maximum problems whose description is kept; further problems are only counted.
 const MAX_PROBLEMS: usize = 1000;
 
-/// Losses of a scan.
+/// Segments and blocks that a scan could not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Segments in blocks that could not be decoded.
+    /// Number of segments in blocks that could not be decoded.
     pub segments: u64,
-    /// Segments of a stream that their process does not define.
+    /// Number of segments whose stream id is not defined in their process's tables.
     pub without_stream: u64,
-    /// Blocks that could not be decoded.
+    /// Number of blocks that could not be decoded.
     pub blocks: u64,
-    /// First problems, by file and offset.
+    /// Descriptions of the first problems, sorted by file and offset.
     pub problems: Vec<Problem>,
 }
 
@@ -32,7 +32,7 @@ impl Lost {
         self.problems.extend(other.problems);
     }
 
-    /// Sorts the problems and keeps the first ones.
+    /// Sorts the problems by file and offset, and keeps the first 1,000.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.problems.sort();
@@ -41,7 +41,7 @@ impl Lost {
     }
 }
 
-/// Decoder of single blocks; reuses its memory.
+/// Decoder of single blocks; reuses its buffers for the next block.
 #[derive(Default)]
 pub struct Reader {
     decoder: Decoder,
@@ -83,7 +83,7 @@ impl Reader {
     }
 }
 
-/// Values compared at a time in long runs of equal values.
+/// Number of values compared at a time while searching for the end of a run of equal values.
 const AT_ONCE: usize = 64;
 
 /// Returns the number of leading values equal to the first. In most blocks all are equal, so many are compared at once.

@@ -1,7 +1,7 @@
 //! Named analyses in one pass: [`together!`] defines a struct of analyses, whose partial is a struct with the same field names.
 
-/// Defines `Name { one, two }` and its partial for `together!(Name, Partial { one, two })`. `Name` is an analysis if its parts are;
-/// its partial is `Partial { one, two }`.
+/// Defines a struct of analyses that run in one pass, and a struct of their partial results: `together!(Name, Partial { one, two })`
+/// defines `Name { one, two }` and `Partial { one, two }`. `Name` is an analysis if its fields are.
 macro_rules! together {
     ($(#[$doc:meta])* $name:ident, $partial:ident { $($part:ident),+ $(,)? }) => {
         $(#[$doc])*

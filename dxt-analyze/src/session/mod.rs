@@ -1,4 +1,4 @@
-//! Start of every command: opens the job, applies the selection, and reads layouts and thresholds.
+//! First steps of every command: opens the job, applies the selection, and reads layouts and thresholds.
 
 mod inputs;
 
@@ -17,7 +17,7 @@ use std::io::Read as _;
 use std::path::Path;
 use trace_format::op::Layer;
 
-/// Loads the job that the options name and applies the selection.
+/// Loads the job that the options name, and narrows it to the selection.
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     let (mut run, chosen) = load(inputs)?;
     run.check_for(&chosen)?;
@@ -29,7 +29,7 @@ pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     Ok(run)
 }
 
-/// Loads two jobs; the selection may be empty in one of them.
+/// Loads two jobs and applies the selection to each; it may match nothing in one of them.
 pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     let open = |inputs: &Inputs| {
         let named =
@@ -49,7 +49,7 @@ pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     Ok([one, two])
 }
 
-/// Loads the job that the options name; also returns the selection.
+/// Loads the job that the options name, and parses the selection without applying it.
 fn load(inputs: &Inputs) -> Result<(Run, Selection)> {
     let thresholds = thresholds(inputs.thresholds.as_deref())?;
     let chosen = selection(inputs)?;
@@ -64,7 +64,7 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     Thresholds::parse(&text(path).with_context(place)?).with_context(place)
 }
 
-/// Reads a text file that the user named, up to the maximum size.
+/// Reads a text file that the user named; fails if it is larger than the limit.
 fn text(path: &Path) -> Result<String> {
     let mut text = String::new();
     crate::input::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
@@ -90,7 +90,7 @@ pub(crate) fn selection(inputs: &Inputs) -> Result<Selection> {
     })
 }
 
-/// Reads `--layout` and determines the layout of each file of the run.
+/// Reads the layout rules in `path`, if any, and returns the stripe layout of each file of the run.
 pub(crate) fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
     let rules =
         match path {

@@ -1,26 +1,26 @@
-//! Number, bytes and duration of calls.
+//! Totals over a set of calls: number, bytes and time.
 
 use serde::{Deserialize, Serialize};
 
-/// Sums over calls.
+/// Totals over a set of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSum {
-    /// Number of calls.
+    /// Number of calls in the set.
     pub calls: u64,
-    /// Bytes moved.
+    /// Bytes transferred by the calls.
     pub bytes: u64,
-    /// Time in the calls, ns.
+    /// Time in the calls, ns, summed over processes and threads.
     pub time_ns: u64,
 }
 
 impl CallSum {
-    /// Returns the sums of one call.
+    /// Returns the totals of a single call.
     #[must_use]
     pub const fn call(bytes: u64, time_ns: u64) -> Self {
         Self { calls: 1, bytes, time_ns }
     }
 
-    /// Adds `other`.
+    /// Adds the totals of `other`.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);

@@ -1,18 +1,18 @@
-//! Bounded table over an unbounded set of keys, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the idea is
-//! Wegman's): when it grows too large, only keys whose hash starts with one more zero bit stay. Entries that stay are exact. The
-//! selection depends on keys alone, so threads that saw different parts agree, and the sampling rate is known: 1 in 2^bits.
+//! Table of bounded size over an unbounded set of keys, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the
+//! idea is Wegman's). When the table grows too large, it keeps only keys whose hash starts with one more zero bit. The kept entries stay
+//! exact. The sample depends on keys alone, so threads that saw different data agree on it. The sampling rate is known: 1 in 2^bits.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// Value of a key.
+/// Value that a sampling table stores for a key.
 pub trait Value {
-    /// Joins another value of the same key.
+    /// Combines this value with another value of the same key.
     fn join(&mut self, other: Self);
 }
 
-/// Key of the table.
+/// Key of a sampling table.
 pub trait Key: Copy + Eq + Hash {
     /// Returns two numbers that identify the key.
     fn parts(self) -> (u64, u64);
@@ -39,7 +39,7 @@ pub(super) fn one_in(bits: u32) -> u64 {
     1_u64.checked_shl(bits).unwrap_or(u64::MAX)
 }
 
-/// Hash table with adaptive sampling.
+/// Hash table of bounded size: if there are too many keys, it keeps a sample of them, chosen by hash.
 #[derive(Clone, Debug)]
 pub struct Followed<K, V> {
     map: FxHashMap<K, V>,
@@ -48,20 +48,20 @@ pub struct Followed<K, V> {
 }
 
 impl<K: Key, V: Value> Followed<K, V> {
-    /// Follows at most `limit` keys.
+    /// Creates a table that keeps at most `limit` keys.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { map: FxHashMap::default(), bits: 0, limit }
     }
 
-    /// True if the key is currently sampled.
+    /// True if the key belongs to the current sample, so that its value is kept.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Joins `value` to the entry of `key`, if the key is sampled.
+    /// Combines `value` with the entry of `key`, if the key is in the sample.
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
             self.join(key, value);
@@ -75,7 +75,7 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    /// Changes the entry of `key` in place, if the key is sampled.
+    /// Changes the entry of `key` in place, if the key is in the sample.
     pub fn change(&mut self, key: K, change: impl FnOnce(&mut V))
     where
         V: Default,
@@ -102,26 +102,26 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    /// Adds another thread's table.
+    /// Merges another thread's table into this one.
     pub fn merge(&mut self, other: Self) {
         self.follow_fewer(other.bits);
         other.map.into_iter().for_each(|(key, value)| self.add(key, value));
     }
 
-    /// Sampling rate: one key in this many is followed.
+    /// Returns n if one key in n is in the sample.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Iterates over the sampled entries, in no order.
+    /// Iterates over the entries in the sample, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.map.iter()
     }
 }
 
 impl<K: Key + Ord, V> Followed<K, V> {
-    /// Returns the sampled entries, sorted by key.
+    /// Returns the entries in the sample, sorted by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(K, V)> {
         let mut all: Vec<(K, V)> = self.map.into_iter().collect();

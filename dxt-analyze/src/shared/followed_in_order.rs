@@ -1,24 +1,24 @@
-//! Sorted form of the table in [`super::followed`], for millions of keys: a sorted list, and a short buffer of recent entries that is
-//! sorted and merged into the list when full. Processes mostly go through their files in order, so both are read sequentially; a hash
+//! Variant of the sampling table in [`super::followed`] for millions of keys: a sorted list, and a short buffer of recent entries that
+//! is sorted and merged into the list when full. Processes mostly access their files in order, so both are read sequentially; a hash
 //! table would cause a cache miss for each key.
 
 use super::followed::{Key, Value, one_in};
 
-/// Maximum entries in the buffer.
+/// Maximum recent entries in the buffer before it is merged into the sorted list.
 const WAITING: usize = 1 << 15;
-/// Entries of the list that are searched for a key, from the last hit on: the next key of a process is mostly near.
+/// Number of list entries searched for a key, from the last hit on: the next key of a process is mostly near.
 const NEAR: usize = 64;
-/// Misses in a row after which only one key in this many is searched for: the keys are unordered.
+/// Number of successive misses after which only one key in this many is searched for, because the keys seem to be unordered.
 const IN_VAIN: u32 = 16;
 
-/// Sorted table with adaptive sampling.
+/// Sorted table of values by key. Its size is bounded: if there are too many keys, it keeps a sample of them, chosen by hash.
 #[derive(Clone, Debug)]
 pub struct FollowedInOrder<K, V> {
-    /// Sorted list; each key once.
+    /// Entries in the sample, sorted by key; each key occurs once.
     known: Vec<(K, V)>,
-    /// Buffer, in order of arrival.
+    /// Recent entries that are not in the list yet, in order of arrival.
     waiting: Vec<(K, V)>,
-    /// Reused memory of [`Self::settle`]: keys with their buffer position, and the sorted buffer.
+    /// Buffers that [`Self::settle`] reuses: keys with their position among the recent entries, and these entries sorted.
     order: Vec<(K, u32)>,
     new: Vec<(K, V)>,
     /// Position of the last hit, and number of misses since.
@@ -29,7 +29,7 @@ pub struct FollowedInOrder<K, V> {
 }
 
 impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
-    /// Follows at most `limit` keys, plus those in the buffer.
+    /// Creates a table that keeps at most `limit` keys, plus those in the buffer of recent entries.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -44,14 +44,14 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// True if the key is currently sampled.
+    /// True if the key belongs to the current sample, so that its value is kept.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Joins `value` to the entry of `key`, if the key is sampled.
+    /// Combines `value` with the entry of `key`, if the key is in the sample.
     #[inline]
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
@@ -65,7 +65,8 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Searches the list near the last hit, or at its beginning. Finds nearly every key if processes go through a file one after another.
+    /// Searches the list near the last hit, or at its beginning. This finds nearly every key if processes access a file's regions one after
+    /// another.
     #[inline]
     fn near(&mut self, key: K) -> Option<&mut V> {
         if self.in_vain >= IN_VAIN && !self.in_vain.is_multiple_of(IN_VAIN) {
@@ -89,7 +90,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Merges the buffer into the list. Call it before any query.
+    /// Merges the buffer of recent entries into the list. Call it before any query.
     pub fn settle(&mut self) {
         let (mut order, mut new) = (std::mem::take(&mut self.order), std::mem::take(&mut self.new));
         // Sorts keys alone: entries with values are more than twice as large to move.
@@ -109,7 +110,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         (self.order, self.new) = (order, new);
     }
 
-    /// Merges a sorted list with unique keys; leaves `new` in an unspecified state.
+    /// Merges `new`, a sorted list with unique keys, into the list; leaves `new` in an unspecified state.
     fn take_in(&mut self, new: &mut Vec<(K, V)>) {
         let mut at = 0;
         new.retain(|(key, value)| {
@@ -122,7 +123,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
                 None => true,
             }
         });
-        // From the end: each entry moves once, to its final place.
+        // Merges from the end: each entry moves once, to its final position.
         let (mut from, mut to) = (self.known.len(), self.known.len() + new.len());
         self.known.extend_from_slice(new);
         while let Some(entry) = new.last() {
@@ -159,19 +160,20 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         self.take_in(&mut other.known);
     }
 
-    /// Sampling rate: one key in this many is followed.
+    /// Returns n if one key in n is in the sample.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Iterates over the sampled entries, in order.
+    /// Iterates over the entries in the sample, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = &(K, V)> {
         self.known.iter()
     }
 }
 
-/// Returns the first index from `at` on whose element is not `before` the target, by galloping search: few steps if it is near.
+/// Returns the first index from `at` on whose element is not `before` the target. Uses a galloping search, which takes few steps if the
+/// index is near `at`.
 #[inline]
 #[must_use]
 pub fn first_from<T>(sorted: &[T], at: usize, before: impl Fn(&T) -> bool) -> usize {

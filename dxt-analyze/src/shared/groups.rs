@@ -1,18 +1,18 @@
-//! Groups of peers: operations are compared within a group only. A group has one layer, operation and call variant, either called by the
-//! program or made inside an MPI-IO call.
+//! Groups of peers: an operation is compared only with operations of its own group. A group has one layer, operation and call variant,
+//! either called by the program or made inside an MPI-IO call.
 
 use crate::model::{Op, Run, Stream};
 use crate::text::layers::layer;
 use serde::Serialize;
 
-/// Group of peers.
+/// Group of comparable operations (peers).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Group {
     /// Name of the layer.
     pub layer: String,
     /// Name of the operation.
     pub op: String,
-    /// Call variant; empty for the plain one.
+    /// Call variant (collective, nonblocking, ...); empty for the ordinary variant.
     pub mode: String,
     /// True for calls made inside an MPI-IO call.
     pub nested: bool,
@@ -34,14 +34,14 @@ impl Group {
     }
 }
 
-/// Returns the dense index of a group within a run.
+/// Returns the index of a group in the list of a run's groups; `op` is the operation's index, `nested` is true for calls inside MPI-IO.
 #[inline]
 #[must_use]
 pub fn group_index(op: u16, nested: bool) -> usize {
     usize::from(op) * 2 + usize::from(nested)
 }
 
-/// Returns the groups of data operations (reads and writes): `Some` at [`group_index`].
+/// Returns the groups of data operations (reads and writes): `Some` at the index [`group_index`], `None` at all others.
 #[must_use]
 pub fn data_groups(run: &Run) -> Vec<Option<Group>> {
     let both = |op| [false, true].map(|nested| (op, nested));
@@ -56,8 +56,8 @@ pub fn group_of<T>(groups: &[Option<T>], stream: &Stream) -> Option<usize> {
     (!stream.failed && groups.get(index).is_some_and(Option::is_some)).then_some(index)
 }
 
-/// Returns the bandwidth of one operation in integer bytes per second; `None` for no bytes. A duration of 0 (coarse clock) counts as 1
-/// ns.
+/// Returns the bandwidth of one operation of `length` bytes, as an integer in bytes per second; `None` for no bytes. A duration of 0
+/// (coarse clock) counts as 1 ns.
 #[inline]
 #[must_use]
 pub fn bandwidth(length: u64, duration_ns: u64) -> Option<u64> {

@@ -1,10 +1,12 @@
-//! Memory alignment of reads and writes in full traces: counts per stream, as segments do not contain it.
+//! Memory alignment of reads and writes in full traces. Segments do not contain memory addresses, so the tracer counts aligned and
+//! unaligned calls per stream.
 
 use crate::model::{FileId, Process, Run};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Returns (calls with known memory address, unaligned ones) of one process by file (index into [`Run::files`]) and layer.
+/// Returns the counts of one process by file (index into [`Run::files`]) and layer: calls with known memory address, and the unaligned
+/// ones among them.
 pub(crate) fn of_process<'r>(
     run: &'r Run,
     process: &'r Process,
@@ -15,16 +17,16 @@ pub(crate) fn of_process<'r>(
     })
 }
 
-/// Returns the same counts over all processes, files and layers.
+/// Returns the counts of all processes, files and layers together: calls with known memory address, and the unaligned ones among them.
 pub(crate) fn of_run(run: &Run) -> [u64; 2] {
     let all = run.processes.iter().flat_map(|process| of_process(run, process));
     all.fold([0; 2], |sum, (_, more)| [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])])
 }
 
-/// Calls and time in ns, with aligned memory and with unaligned memory.
+/// (Calls, time in them in ns): first for aligned memory addresses, then for unaligned ones.
 pub(crate) type Cost = [(u64, u64); 2];
 
-/// Returns calls and times by layer, direction (true for writes) and size bin.
+/// Returns the calls and times with aligned and with unaligned memory, by layer, direction (true for writes) and size bin.
 pub(crate) fn costs(run: &Run) -> BTreeMap<(Layer, bool, u8), Cost> {
     let mut all: BTreeMap<(Layer, bool, u8), Cost> = BTreeMap::new();
     for cost in run.processes.iter().flat_map(|process| &process.memory.costs) {

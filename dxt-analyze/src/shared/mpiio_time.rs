@@ -1,5 +1,5 @@
-//! Time in MPI-IO and in the system calls inside it, over a whole run, with locks and unlocks separate: RIOT (Wright et al., UKPEW 2011,
-//! Table 4) compares these over numbers of ranks. The sums are exact, including calls without segments.
+//! Time in MPI-IO calls and in the system calls made inside them, over a whole run; locks and unlocks are separate. RIOT (Wright et al.,
+//! UKPEW 2011, Table 4) compares these times between numbers of ranks. The sums are exact, since they include calls without segments.
 
 use super::calls::CallSum;
 use super::totals::StreamTotal;
@@ -7,22 +7,22 @@ use crate::model::{Run, Within};
 use serde::{Deserialize, Serialize};
 use trace_format::op::{Layer, OpClass};
 
-/// MPI-IO calls of every kind, and system calls that MPI made inside them, summed over processes, including failed calls. File accesses
-/// of `MPI_Init` itself count as inside.
+/// Totals over all MPI-IO calls and over the system calls that MPI made inside them, summed over processes, including failed calls. File
+/// accesses made by `MPI_Init` itself count as inside MPI-IO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MpiioTime {
     /// MPI-IO calls, including opens and closes.
     pub mpiio: CallSum,
-    /// POSIX calls inside MPI-IO, including locks.
+    /// POSIX calls made inside MPI-IO calls, including file locks.
     pub posix: CallSum,
-    /// Lock acquisitions inside MPI-IO, including the waiting time.
+    /// File locks acquired inside MPI-IO calls; their time includes waiting for locks.
     pub locks: CallSum,
-    /// Lock releases inside MPI-IO.
+    /// File locks released inside MPI-IO calls.
     pub unlocks: CallSum,
 }
 
 impl MpiioTime {
-    /// Computes the sums of a run.
+    /// Computes the totals of a run.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal]) -> Self {
         let mut out = Self::default();

@@ -1,4 +1,5 @@
-//! Access profiles of files by layer, with names, as counted by the tracer; [`crate::topics::counters::fold`] adds recorded segments.
+//! Access profiles of files by layer, with the files' names, as counted by the tracer. [`crate::topics::counters::fold`] adds recorded
+//! segments to them.
 
 use crate::model::{FileId, Run};
 use serde::Serialize;
@@ -8,56 +9,56 @@ use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{RankShare, Spread};
 
-/// Profiles by file (index into [`Run::files`]) and layer.
+/// Access profiles, by file (index into [`Run::files`]) and layer.
 pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
 
-/// Accesses to one file through one layer.
+/// Access profile of one file through one layer.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileProfile {
-    /// Path.
+    /// Path of the file.
     pub file: String,
     /// Name of the layer.
     pub layer: String,
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub accesses: u64,
-    /// File alignment in bytes; 0 if unknown.
+    /// Alignment that file offsets are compared with, in bytes; 0 if unknown.
     pub alignment: u64,
     /// Accesses whose file offset is not a multiple of `alignment`.
     pub file_unaligned: u64,
-    /// Accesses with a known memory address.
+    /// Number of accesses with a known memory address.
     pub memory_known: u64,
-    /// Accesses with a memory address that is not a multiple of 8 bytes; `None` if no address is known.
+    /// Number of accesses whose memory address is not a multiple of 8 bytes; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
-    /// Changes between reading and writing.
+    /// Number of changes between reading and writing.
     pub switches: u64,
-    /// Most common sizes, in bytes.
+    /// Most common access sizes, in bytes.
     pub sizes: Vec<CommonValue>,
-    /// Most common strides, in bytes.
+    /// Most common strides (distance from one access's start to the next's), in bytes.
     pub strides: Vec<CommonValue>,
-    /// Longest read; times in ns.
+    /// Read with the longest duration; times in ns.
     pub slowest_read: Option<Slowest>,
-    /// Longest write; times in ns.
+    /// Write with the longest duration; times in ns.
     pub slowest_write: Option<Slowest>,
-    /// Differences between ranks, if they were reduced to one record.
+    /// Statistics over ranks, if the profile comes from a reduced record (one record for several ranks).
     pub ranks: Option<RankSpread>,
 }
 
-/// Differences between the ranks that share a file.
+/// Statistics over the ranks that share a file, from a reduced record.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankSpread {
-    /// Ranks that used the file through the layer.
+    /// Number of ranks that used the file through the layer.
     pub ranks: u32,
     /// Rank with the least time in calls.
     pub fastest: RankShare,
     /// Rank with the most time in calls.
     pub slowest: RankShare,
-    /// Mean time in calls over ranks, ns.
+    /// Mean over ranks of the time in calls, ns.
     pub time_mean_ns: f64,
-    /// Variance of the time in calls over ranks, ns squared.
+    /// Variance over ranks of the time in calls, ns squared.
     pub time_variance: f64,
-    /// Mean bytes over ranks.
+    /// Mean over ranks of the bytes transferred.
     pub bytes_mean: f64,
-    /// Variance of the bytes over ranks.
+    /// Variance over ranks of the bytes transferred.
     pub bytes_variance: f64,
 }
 
@@ -88,8 +89,8 @@ pub fn counted(run: &Run) -> Profiles {
     all
 }
 
-/// Returns profiles with names and rank spreads, by position of the name in `files`, then by layer; other files are left out. A file with
-/// reduced ranks has a row even if no bytes were moved.
+/// Returns the profiles of the files whose names are in `files`, with names and rank statistics; other files are omitted. Rows are sorted
+/// by the name's position in `files`, then by layer. A file of a reduced record has a row even if no bytes were moved.
 #[must_use]
 pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfile> {
     let spreads: BTreeMap<(FileId, Layer), &Spread> = run

@@ -17,7 +17,7 @@ const EXACT_PAIRS: usize = 30;
 pub struct RankSum {
     /// Two-sided p-value of the rank-sum test.
     pub p: f64,
-    /// Probability of superiority: P(second > first) + P(second = first) / 2.
+    /// Probability that a value of the second sample is larger: P(second > first) + P(second = first) / 2.
     pub larger: f64,
 }
 
@@ -50,7 +50,8 @@ pub fn rank_sum(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<RankSum> 
     Some(RankSum { p: two_sided((u - m * n / 2.0).abs(), variance), larger: u / (m * n) })
 }
 
-/// Returns the two-sided p-value at a distance from the mean, for a statistic with steps of at least one half (continuity correction).
+/// Returns the two-sided p-value of a statistic that lies `distance` from its mean. Applies a continuity correction for statistics whose
+/// steps are at least one half.
 fn two_sided(distance: f64, variance: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
@@ -59,12 +60,12 @@ fn two_sided(distance: f64, variance: f64) -> f64 {
     libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
 
-/// Returns the two-sided p-value of the signed-rank test on the differences of pairs, without zero differences; 1 if all are zero.
+/// Returns the two-sided p-value of the signed-rank test on the differences of pairs. Zero differences are ignored; 1 if all are zero.
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|d| d.is_finite() && *d != 0.0).collect();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Doubled ranks, so that ties have integers.
+    // Ranks are doubled, so that tied ranks are integers as well.
     let mut ranks: Vec<u64> = Vec::with_capacity(sorted.len());
     for tied in sorted.chunk_by(|a, b| a.abs() == b.abs()) {
         let first = ranks.len() as u64 + 1;
@@ -83,7 +84,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
     }
 }
 
-/// Returns twice the probability that random signs give a sum of at most `smaller`.
+/// Returns twice the probability that `ranks` with random signs have a sum of positive ranks of at most `smaller`.
 fn exact(ranks: &[u64], smaller: u64) -> f64 {
     let mut ways = vec![0.0_f64; smaller as usize + 1];
     if let Some(none) = ways.first_mut() {
@@ -116,7 +117,7 @@ pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Relative size of a term that no longer changes a sum.
+/// Size of a term, relative to the sum, below which the remaining terms are ignored.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// Returns P(X >= `many`) for the binomial distribution with `all` trials and success probability `part`.
@@ -129,7 +130,7 @@ pub fn binomial_tail(many: usize, all: usize, part: f64) -> f64 {
     for k in many..=all {
         let more = of(k).exp();
         sum += more;
-        // Beyond the mode, terms decrease.
+        // Beyond the mode of the distribution, terms decrease.
         if k as f64 > all as f64 * part && more <= sum * NEGLIGIBLE {
             break;
         }

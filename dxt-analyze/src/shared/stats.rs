@@ -1,20 +1,20 @@
 //! Statistics, each with its source.
 //!
-//! * Samples of up to [`EXACT_VALUES`] values are kept as they are. Larger ones become an HDR histogram with three significant digits:
+//! * Samples of up to [`EXACT_VALUES`] values keep every value. Larger samples become an HDR histogram with three significant digits:
 //!   every quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so the result does not depend on the
 //!   order of merges.
 //! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in statistical
 //!   packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 //!
-//! Every function here is total: it returns for any float, and never returns NaN. This is the only file that calls `statrs`, whose
-//! functions panic outside their domains.
+//! Every function here returns a number for any float and never returns NaN. This is the only file that calls `statrs`, whose functions
+//! panic outside their domains.
 
 use super::buckets::Buckets;
 use serde::Serialize;
 use statrs::function::beta::checked_beta_reg;
 
-/// Maximum sample size with exact quantiles.
+/// Maximum sample size for which all values are kept, so that quantiles are exact; larger samples become histograms.
 pub const EXACT_VALUES: usize = 1 << 16;
 /// Factor from the median absolute deviation to the standard deviation of normal data: 1 / 0.6745.
 const MAD_TO_SIGMA: f64 = 1.4826;
@@ -44,7 +44,7 @@ impl Default for Sample {
 }
 
 impl Sample {
-    /// Adds a value.
+    /// Adds a value to the sample.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.count += 1;
@@ -62,7 +62,7 @@ impl Sample {
         }
     }
 
-    /// Adds the values of `other`.
+    /// Adds the values of the sample `other`.
     pub fn merge(&mut self, mut other: Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -89,14 +89,14 @@ impl Sample {
         self.values = Values::Counted(buckets);
     }
 
-    /// True if every value is kept as it is.
+    /// True if the sample still holds every value, so that quantiles are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         matches!(self.values, Values::Exact(_))
     }
 
-    /// Returns the values in ascending order, with their counts. Without `exact` they are binned as in a histogram, to compare samples of
-    /// which one is a histogram at equal resolution.
+    /// Returns the values in ascending order, each with its count. With `exact` false, values are rounded to histogram bins, so that the
+    /// sample can be compared with a histogram at equal resolution.
     #[must_use]
     pub fn steps(&self, exact: bool) -> Vec<(u64, u64)> {
         let mut work = self.clone();
@@ -116,7 +116,7 @@ impl Sample {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values in the sample.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -140,7 +140,8 @@ impl Sample {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns a box plot with fences `fence_iqr` interquartile ranges outside the quartiles; `None` while empty.
+    /// Returns quartiles, range, mean and fences of the sample. The fences lie `fence_iqr` interquartile ranges outside the quartiles.
+    /// `None` while empty.
     #[must_use]
     pub fn box_plot(&self, fence_iqr: f64) -> Option<BoxPlot> {
         let mean = self.mean()?;
@@ -201,7 +202,7 @@ pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
 #[must_use]
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    // Total order puts infinities and NaN at both ends.
+    // Sorting by total order puts infinities and NaN at both ends.
     let values = finite(values);
     let middle = values.len() / 2;
     let high = *values.get(middle)?;
@@ -209,11 +210,11 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     let low = *values.get(middle.checked_sub(1)?)?;
-    // Halves first if the difference of two finite numbers overflows.
+    // Halves before subtracting if the difference of two finite numbers overflows.
     Some(if (high - low).is_finite() { low + (high - low) / 2.0 } else { low / 2.0 + high / 2.0 })
 }
 
-/// Returns the finite values of a list in total order.
+/// Returns the finite values of a list that is sorted by total order, as a slice.
 fn finite(sorted: &[f64]) -> &[f64] {
     let from = sorted.iter().position(|value| value.is_finite()).unwrap_or(sorted.len());
     let until = sorted.iter().rposition(|value| value.is_finite()).map_or(from, |last| last + 1);
@@ -227,7 +228,7 @@ pub fn median_i128(values: &mut [i128]) -> Option<i128> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Robust location and scale: insensitive to a few outliers.
+/// Location and scale of a sample by robust estimators, which a few outliers hardly change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Robust {
     /// Median.
@@ -238,7 +239,7 @@ pub struct Robust {
     pub scale: Scale,
 }
 
-/// Estimators of scale.
+/// Estimators of the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -249,7 +250,7 @@ pub enum Scale {
 }
 
 impl Robust {
-    /// Computes location and scale of the finite `values`; `None` if there are none. All results are finite.
+    /// Computes location and scale of the finite values among `values`; `None` if there are none. All results are finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut work: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -279,7 +280,7 @@ impl Robust {
     }
 }
 
-/// Degrees of freedom from which Student's t counts as normal: they differ by less than 1e-7.
+/// Degrees of freedom above which Student's t distribution is treated as normal: tail probabilities differ by less than 1e-7.
 const NORMAL_FREEDOM: f64 = 1e7;
 
 /// Returns P(T >= `t`) for Student's t with `freedom` degrees of freedom; 1 if there is no such distribution or `t` is NaN. Abramowitz &
@@ -385,7 +386,7 @@ mod tests {
         assert!((upper_tail_t(3.29, 1e6) - 0.0005).abs() < 1e-5);
     }
 
-    /// Generates floats of every kind, including the edge cases of the formulas.
+    /// Generates arbitrary floats, including NaN, infinities and values at which the formulas change.
     fn every_float() -> impl Strategy<Value = f64> {
         const EDGES: [f64; 14] = [
             0.0,

@@ -1,5 +1,5 @@
-//! Sums of a file, a process or a job at the layer that the program called, so that each byte and each ns counts once. They are exact
-//! even for operations without segments.
+//! I/O totals of a file, a process or a job. Only calls at the layer that the program called are added, so that each byte and each ns
+//! counts once. Totals are exact even for operations without segments.
 
 use super::totals::StreamTotal;
 use crate::model::{Process, ProcessId, Run, Within};
@@ -7,42 +7,42 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use trace_format::op::OpClass;
 
-/// Sums over calls that the program made.
+/// Totals over the calls that the program itself made, excluding calls made inside libraries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
-    /// Number of calls of every kind.
+    /// Number of calls of all operations.
     pub operations: u64,
     /// Bytes read, each counted once.
     pub bytes_read: u64,
     /// Bytes written, each counted once.
     pub bytes_written: u64,
-    /// Time in reads, summed over processes, ns.
+    /// Time in read calls, summed over processes, ns.
     pub read_ns: u64,
-    /// Time in writes, summed over processes, ns.
+    /// Time in write calls, summed over processes, ns.
     pub write_ns: u64,
     /// Time in all other calls, including failed ones, summed over processes, ns.
     pub other_ns: u64,
 }
 
 impl Called {
-    /// Time in calls of every kind, ns.
+    /// Returns the time in calls of all operations, ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.read_ns.saturating_add(self.write_ns).saturating_add(self.other_ns)
     }
 }
 
-/// Sums of a file or process.
+/// I/O totals of one file or one process.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Sums at the layer that the program called.
+    /// Totals over the calls that the program itself made.
     pub called: Called,
-    /// Operations at any layer.
+    /// Number of operations at all layers.
     pub all: u64,
-    /// Operations at any layer without a segment.
+    /// Number of operations at all layers that have no segment.
     pub missing: u64,
     processes: BTreeSet<ProcessId>,
-    /// Ranks of a reduced record that used the file through any layer.
+    /// Number of ranks of a reduced record (one record for several ranks) that used the file, through any layer.
     reduced_ranks: u64,
 }
 
@@ -73,14 +73,15 @@ impl Sums {
         }
     }
 
-    /// Number of processes that made calls. Ranks with a record of their own are assumed to be among those of a reduced record.
+    /// Number of processes that made calls. Ranks with a record of their own are assumed to be among the ranks that a reduced record stands
+    /// for.
     #[must_use]
     pub fn processes(&self) -> u64 {
         (self.processes.len() as u64).max(self.reduced_ranks)
     }
 }
 
-/// Returns the sums of each file of the run, by file id; 0 for unused files.
+/// Returns the I/O totals of each file of the run, indexed by file id; 0 for unused files.
 #[must_use]
 pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let file = |total: &StreamTotal| {
@@ -90,7 +91,7 @@ pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     by(run, totals, run.files.len(), file)
 }
 
-/// Returns the sums of each process of the run, by process id.
+/// Returns the I/O totals of each process of the run, indexed by process id.
 #[must_use]
 pub fn by_process(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     by(run, totals, run.processes.len(), |total| Some(total.process.index()))

@@ -1,22 +1,23 @@
-//! Sums per process and stream: the base of all numbers by rank, node, file or operation.
+//! Totals per process and stream (calls with the same operation, file and caller), from which all numbers by rank, node, file or
+//! operation are computed.
 
 use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block, fold_alone};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
 
-/// Analysis that sums up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are
-/// not counted, as blocks come in any order.
+/// Analysis that adds up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses
+/// are not counted, because blocks arrive in any order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals;
 
-/// Adds saturating: files may claim any number.
+/// Adds `more` to `sum`, saturating: counters in files may hold any value.
 #[inline]
 pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// Counters by stream index, per process.
+/// Counters of each stream, indexed by stream, for each process.
 pub type Partial = FxHashMap<ProcessId, Vec<Counters>>;
 
 impl Analysis for Totals {
@@ -52,20 +53,21 @@ impl Analysis for Totals {
     }
 }
 
-/// Sums of one stream of one process.
+/// Totals of one stream of one process.
 #[derive(Clone, Debug)]
 pub struct StreamTotal {
     /// Index into [`Run::processes`].
     pub process: ProcessId,
     /// Index into the process's streams.
     pub stream: StreamIx,
-    /// Sums over segments on record and operations folded into counters.
+    /// Totals over recorded segments and over operations that have only counters.
     pub all: Counters,
-    /// Number of operations folded into counters.
+    /// Number of operations that have only counters.
     pub missing: u64,
 }
 
-/// Returns the totals of every active stream, by process and stream. They include operations folded into counters, so they are exact.
+/// Returns the totals of each stream with calls, sorted by process and stream. They are exact, since they include operations that have
+/// only counters.
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
     let mut out = Vec::new();

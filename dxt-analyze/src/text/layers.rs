@@ -1,4 +1,4 @@
-//! Names of layers for people. Files, JSON and CSV keep the names of the format.
+//! Names of I/O layers as shown to people. Files, JSON and CSV keep the names of the trace format.
 
 /// Replaces `MPIIO` by `MPI-IO` in a layer's name, or in a label that contains one.
 #[must_use]

@@ -1,4 +1,5 @@
-//! Text output: durations, bytes, rates, shares and plurals; sparklines; names of layers; paths; names without hidden characters.
+//! Text output: formats durations, bytes, rates, shares and plurals; draws sparklines; makes names of layers, paths and hidden characters
+//! readable.
 
 pub mod layers;
 pub(crate) mod paths;

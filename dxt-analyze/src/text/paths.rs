@@ -1,20 +1,20 @@
-//! Paths by the names that users know.
+//! Paths as shown to users: copies of pipes get the name that the user knows.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Directory of unnamed files such as copies of standard input: `load::standard_input`.
+/// Directory of the paths of unnamed temporary files, such as copies of standard input: `load::standard_input`.
 pub(crate) const WITHOUT_NAME: &str = "/proc/self/fd/";
 
-/// Copies of pipes, with the names that the user knows.
+/// Paths of the copies of pipes, each with the name that the user knows.
 static COPIED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
 
-/// Sets the name of `copy` in messages.
+/// Sets the name by which messages refer to `copy`.
 pub(crate) fn call(copy: &Path, name: String) {
     COPIED.lock().unwrap_or_else(PoisonError::into_inner).push((copy.to_owned(), name));
 }
 
-/// Returns a path for messages.
+/// Returns the name by which messages refer to a path.
 #[must_use]
 pub(crate) fn shown(path: &Path) -> String {
     let copied = COPIED.lock().unwrap_or_else(PoisonError::into_inner);

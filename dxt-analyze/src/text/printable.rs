@@ -1,5 +1,5 @@
-//! Names as printable text: names of files, hosts and arguments may contain characters that control a terminal, end a table row, or
-//! change the display order. Tables, pages and lines of text escape them; JSON and Parquet keep names unchanged.
+//! Makes names printable. Names of files and hosts, and arguments, may contain characters that control a terminal, end a table row, or
+//! change the display order. Tables, pages and lines of text escape these characters; JSON and Parquet keep names unchanged.
 
 use std::borrow::Cow;
 

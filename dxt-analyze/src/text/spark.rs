@@ -1,10 +1,10 @@
 //! Sparklines: a series in one line of Unicode block elements.
 
-/// Characters of a line: fits into 100 columns with label and scale.
+/// Number of characters in a sparkline, which fits into 100 columns with label and scale.
 const WIDTH: usize = 60;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws `values`; a character shows the maximum of the values it covers. Missing values and 0 are spaces.
+/// Draws `values` as a sparkline. Each character shows the maximum of the values that it covers; missing values and 0 are spaces.
 pub(crate) fn line(values: &[Option<f64>]) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let width = WIDTH.min(values.len());

@@ -1,4 +1,4 @@
-//! Numbers for people: binary prefixes for sizes and rates (KiB = 1024), for easy mental division, and seconds for times.
+//! Formats numbers for people: binary prefixes for sizes and rates (KiB = 1024 bytes), seconds for times.
 
 /// Formats bytes: `4.00 MiB`, `328 B`.
 #[must_use]
@@ -10,7 +10,7 @@ pub fn bytes(value: u64) -> String {
     binary(value as f64 / 1024.0, &UNITS)
 }
 
-/// Formats a value in the largest of `units`, each 1,024 times the one before, that keeps it at 1 or more.
+/// Formats a value in the largest unit in which it is at least 1; each of `units` is 1,024 times the one before.
 fn binary(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
     while value >= 1023.5 && unit + 1 < units.len() {
@@ -20,7 +20,7 @@ fn binary(mut value: f64, units: &[&str]) -> String {
     format!("{} {}", three_digits(value), units.get(unit).copied().unwrap_or_default())
 }
 
-/// Formats bytes as `lfs setstripe -S` takes them: `4M`, `64K`, or plain bytes.
+/// Formats a size in the form that `lfs setstripe -S` accepts: `4M`, `64K`, or plain bytes.
 #[must_use]
 pub fn size_option(value: u64) -> String {
     for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
@@ -43,7 +43,7 @@ pub fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-/// Formats a point in time or span of a run, short: `28.4 s`, `0.012 s`.
+/// Formats a point in time or a time span of a run, with few digits: `28.4 s`, `0.012 s`.
 #[must_use]
 pub fn moment(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
@@ -66,7 +66,7 @@ pub fn duration(ns: u64) -> String {
     format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// Formats a count: `1 rank`, `2,000 ranks`.
+/// Formats a count with its noun, in the singular or the plural: `1 rank`, `2,000 ranks`.
 #[must_use]
 pub fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
@@ -130,7 +130,7 @@ pub fn ranges(places: &[u64]) -> String {
     while let [first, behind @ ..] = rest {
         let step = behind.first().map_or(1, |next| next - first);
         let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
-        // Two non-adjacent numbers are no range.
+        // Two numbers that are not adjacent are listed singly, not as a range.
         let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
         let last = rest.get(taken).unwrap_or(first);
         out.push(match (taken, step) {

@@ -27,13 +27,13 @@ pub struct Args {
     pub force: bool,
 }
 
-/// Converts the log.
+/// Converts the log that the arguments name, and writes the trace.
 ///
 /// # Errors
-/// If the log cannot be read or the trace cannot be written.
+/// Fails if the log cannot be read or the trace cannot be written.
 pub fn convert(args: &Args) -> Result<Exit> {
     let target = Target::new(&args.output, Ours::Conversion, args.force);
-    // Checked before a pipe is read to its end.
+    // Checked first, so that a pipe is not read to its end in vain.
     target.check()?;
     let log = or_path(&args.log)?;
     let about = std::fs::metadata(&log).with_context(|| format!("failed to find {}", shown(&log)))?;
@@ -60,7 +60,7 @@ pub fn convert(args: &Args) -> Result<Exit> {
     Ok(if converted.problems.is_empty() { Exit::Fine } else { Exit::Incomplete })
 }
 
-/// Returns the only job, or the requested one.
+/// Returns the job that the arguments choose, or the only job in the log.
 fn chosen(mut made: Vec<connector::Made>, args: &Args) -> Result<connector::Made> {
     let keys: Vec<String> = made.iter().map(|made| made.key.clone()).collect();
     let found = match &args.job {

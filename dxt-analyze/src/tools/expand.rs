@@ -1,4 +1,5 @@
-//! `expand`: expands a signature to reads and writes, without its trace: as CSV, or as fio jobs.
+//! `expand`: expands a signature (loops that describe a process's accesses) to single reads and writes, without needing the trace; output
+//! as CSV or as fio jobs.
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;
@@ -48,7 +49,7 @@ pub struct Args {
     pub force: bool,
 }
 
-/// Operation names, numbered by first use.
+/// Names of operations, numbered in the order of first use.
 #[derive(Default)]
 struct Words(RefCell<Vec<String>>);
 
@@ -67,16 +68,16 @@ impl Operations for Words {
     }
 }
 
-/// Classifies an operation as a read or a write.
+/// Returns the kind of operation: read or write; `None` if the name is neither.
 fn kind(name: &str) -> Option<Op> {
     let kinds = [("read", Op::Read), ("write", Op::Write)];
     kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, op)| op)
 }
 
-/// Writes the expanded signature; `out` is standard output.
+/// Writes the accesses that the signature stands for; `out` is standard output.
 ///
 /// # Errors
-/// If the text is no signature, an access of a rank is outside of the valid file offsets, or the output cannot be written.
+/// Fails if the text is no signature, an access of a rank lies outside the valid file offsets, or the output cannot be written.
 pub fn expand(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let text = match args.signature.as_str() {
         "-" => std::io::read_to_string(std::io::stdin()).context("failed to read standard input")?,
@@ -96,7 +97,7 @@ impl Args {
         self.file.replace('*', &rank.to_string())
     }
 
-    /// Moves an access to a rank's offset.
+    /// Adds a rank's offset (rank x distance between ranks) to an access.
     fn placed(&self, rank: u32, (op, offset, length): What) -> Result<What> {
         let moved = i128::from(offset) + i128::from(self.per_rank) * i128::from(rank);
         let end = moved + i128::from(length);

@@ -1,4 +1,4 @@
-//! `explain`: explains codes of findings.
+//! `explain`: explains the codes of findings.
 
 use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
@@ -24,22 +24,22 @@ pub struct Args {
     pub thresholds: Option<PathBuf>,
 }
 
-/// One explanation, or all.
+/// Explanation of one code, or of all codes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
-    /// Requested explanation, or all.
+    /// Explanation of the requested code, or of all codes if none was requested.
     pub codes: Vec<Explanation>,
-    /// Thresholds in force that the requested rule names; empty if all codes were requested.
+    /// Thresholds that the rule of the requested code uses, with their values in effect; empty if no code was requested.
     pub thresholds: Vec<Threshold>,
-    /// True if one was requested.
+    /// True if one code was requested.
     #[serde(skip)]
     pub one: bool,
 }
 
-/// Looks up the requested code.
+/// Looks up the requested code; without one, returns all codes.
 ///
 /// # Errors
-/// [`UsageError`] if there is no such code, or the thresholds make no sense.
+/// Fails with [`UsageError`] if there is no such code, or the thresholds are invalid.
 pub fn explain(args: &Args) -> Result<Explained> {
     let Some(name) = &args.code else {
         let codes = codes().into_iter().map(Code::explanation).collect();

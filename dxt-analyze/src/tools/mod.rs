@@ -1,4 +1,4 @@
-//! Commands on the file itself rather than on the job in it.
+//! Commands that work on trace files themselves rather than analyze the job in them.
 
 pub mod advise;
 pub mod check;

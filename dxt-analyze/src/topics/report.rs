@@ -1,6 +1,6 @@
-//! Parts of the report on a whole run, by topic. The trace is read twice, for all topics at once.
+//! Parts of the report on a whole run, by topic. The trace is read at most twice, each time for all topics at once.
 //!
-//! What a topic needs of the first reading is fixed in advance; what it needs of the second depends on the first. Few need the second.
+//! The analyses of a topic's first reading are fixed in advance. Those of the second reading depend on the first; few topics need them.
 
 use crate::findings::Finding;
 use crate::layouts::certain;
@@ -12,37 +12,37 @@ use crate::shared::totals::{self, StreamTotal};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Maximum rows of the analyses behind findings without a page; the default of the page.
+/// Maximum rows of lists in analyses that only provide findings, without a page; equals the page's default.
 pub(crate) const TOP: usize = 50;
 
 /// Options of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// File of stripe layouts.
+    /// File of stripe layouts (`--layout`).
     pub(crate) layout: Option<PathBuf>,
     /// Maximum rows of lists.
     pub(crate) top: usize,
-    /// True if there will be a page. Otherwise charts and trials of other layouts are left out, which findings do not need.
+    /// True if there will be a page. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
 }
 
 impl Options {
-    /// Returns the options for findings without a page.
+    /// Returns the options for computing findings without a page.
     pub(crate) fn findings_only(layout: Option<&Path>) -> Self {
         Self { layout: layout.map(Path::to_path_buf), top: TOP, draw: false }
     }
 }
 
-/// Input of every topic.
+/// Input of every topic: the run, its layouts and its groups of operations.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) run: &'a Run,
     pub(crate) options: &'a Options,
-    /// Layouts by file.
+    /// Stripe layout of each file, including guesses.
     pub(crate) layouts: Vec<Option<FileLayout>>,
-    /// Layouts by file, except guesses.
+    /// Stripe layout of each file, except guesses.
     pub(crate) certain: Vec<Option<FileLayout>>,
-    /// Groups by operation.
+    /// Groups of comparable operations, indexed by [`crate::shared::groups::group_index`].
     pub(crate) groups: Vec<Option<Group>>,
 }
 
@@ -61,47 +61,47 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Sums of the first reading, shared by all topics.
+/// Totals from the first reading, shared by all topics.
 #[derive(Debug)]
 pub(crate) struct Sums {
-    /// Totals as read.
+    /// Totals per process and stream, from segments only.
     pub(crate) totals: totals::Partial,
-    /// Totals including calls without segments.
+    /// Totals per process and stream, including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
     /// Segments that could not be read.
     pub(crate) lost: Lost,
 }
 
-/// Topic in a report.
+/// Topic that is part of a report.
 pub(crate) trait Reported<'a>: Sized + Send + Sync {
-    /// Analysis for the first reading.
+    /// Analysis that runs in the first reading of the trace.
     type First: Analysis;
     /// Result of the first reading.
     type Read: Send;
-    /// Analysis for the second reading; [`crate::scan::Nothing`] if there never is one.
+    /// Analysis that runs in the second reading; [`crate::scan::Nothing`] if the topic never needs one.
     type Second<'b>: Analysis<Partial = Self::More>
     where
         Self: 'b;
     /// Partial result of the second reading.
     type More: Send;
-    /// Final result.
+    /// Final result of the topic.
     type Found: Found + Send;
 
     fn new(job: &'a Job<'a>) -> Self;
     fn first(&self) -> &Self::First;
-    /// Processes the partial result of the first reading.
+    /// Computes the result of the first reading from its partial result.
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<Self::Read>;
-    /// Returns the analysis for the second reading, if one is needed.
+    /// Returns the analysis for the second reading; `None` if the topic needs none.
     fn second<'b>(&'b self, _read: &'b Self::Read, _sums: &'b Sums) -> Option<Self::Second<'b>> {
         None
     }
-    /// Returns the final result.
+    /// Returns the final result of the topic from the results of both readings.
     fn found(self, read: Self::Read, more: Option<Self::More>, sums: &Sums) -> Self::Found;
 }
 
-/// Result of a topic, as the page shows it.
+/// Result of a topic that the page shows as sections.
 pub(crate) trait Found {
-    /// Returns the sections on the page, in order.
+    /// Returns the topic's sections on the page, in order.
     fn sections(&self) -> Vec<Section>;
     fn findings(&self) -> Vec<&Finding>;
 }
@@ -109,19 +109,19 @@ pub(crate) trait Found {
 /// Section of the page.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Anchor.
+    /// HTML anchor of the section.
     pub(crate) id: &'static str,
-    /// Heading.
+    /// Heading of the section.
     pub(crate) title: &'static str,
-    /// Description, in a sentence.
+    /// Description of the section, in a sentence.
     pub(crate) about: &'static str,
-    /// Contents, without the findings.
+    /// Contents of the section, without its findings.
     pub(crate) view: View,
     pub(crate) findings: Vec<Finding>,
 }
 
 impl Section {
-    /// Creates a section from any report.
+    /// Creates a section from the view of `report`.
     pub(crate) fn of(id: &'static str, title: &'static str, about: &'static str, report: &impl Report) -> Self {
         let mut view = report.view();
         let mut findings = Vec::new();

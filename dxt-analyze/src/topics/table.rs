@@ -1,14 +1,14 @@
-//! Macro behind the table of topics in [`super`]: creates the commands, the list of codes, and the report on a whole run.
+//! Macro that turns the table of topics in [`super`] into code: commands, list of codes, and the report on a whole run.
 
 /// Result of a command, which decides the exit code.
 pub trait Outcome: crate::render::Report {
-    /// Returns the findings.
+    /// Returns the findings in the result.
     fn findings(&self) -> &[crate::findings::Finding];
-    /// True if nothing is missing from the analysed data.
+    /// True if no part of the analysed data is missing.
     fn complete(&self) -> bool;
-    /// True if the run's calls have no times.
+    /// True if the calls of the run were not timed.
     fn untimed(&self) -> bool;
-    /// Returns the exit code; `fail_on` is the minimum severity that counts as failure.
+    /// Returns the exit code; `fail_on` is the minimum severity of a finding that counts as failure.
     fn exit(&self, fail_on: Option<crate::findings::Severity>) -> crate::exit::Exit {
         let fails = fail_on.is_some_and(|least| self.findings().iter().any(|finding| finding.severity >= least));
         match (fails, self.complete()) {
@@ -19,8 +19,8 @@ pub trait Outcome: crate::render::Report {
     }
 }
 
-/// Table of topics: `module: Verb at N;` for a topic of one run, whose sections are the N-th of the page, and `module: Verb;` for a topic
-/// of several runs.
+/// Macro for the table of topics. A row `module: Verb at N;` is a topic of one run, whose sections come N-th on the page; a row
+/// `module: Verb;` is a topic of several runs.
 macro_rules! topics {
     (
         one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
@@ -34,12 +34,13 @@ macro_rules! topics {
         }
 
         impl Verb {
-            /// Runs the command and writes its result. `style` is that of the terminal; `page` writes a page if asked for.
+            /// Runs the command and writes its result in the output style `style`; `page` is called to write a page if the user requests
+            /// one.
             ///
             /// # Errors
             /// Returns an error if nothing can be loaded or written, or if the options are invalid.
             pub fn run(&self, style: &Style, out: &mut dyn Write, page: PageWriter<'_>) -> Result<Exit> {
-                // Unused in a table without topics of several runs.
+                // Unused if the table has no topic of several runs.
                 let _ = page;
                 match self {
                     $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
@@ -54,7 +55,7 @@ macro_rules! topics {
             }
         }
 
-        /// Names of the topics, which are also those of their commands and of their sections in docs/analyses.md.
+        /// Names of the topics; their commands and their sections in docs/analyses.md have the same names.
         pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)*];
 
         /// Returns all codes of findings, sorted.
@@ -67,7 +68,7 @@ macro_rules! topics {
         }
 
         together!(
-            /// Analyses of one reading: those of all topics, and the sums that they share.
+            /// Analyses of the first reading: those of all topics, and the totals that they share.
             Reading, Partials { totals, $($topic),+ }
         );
 
@@ -94,7 +95,7 @@ macro_rules! topics {
             }
         }
 
-        /// Reads the trace twice, for all topics of one run.
+        /// Computes the results of all topics for one run; reads the trace at most twice.
         ///
         /// # Errors
         /// Returns an error if a topic fails.

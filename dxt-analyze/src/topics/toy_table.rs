@@ -1,4 +1,4 @@
-//! Table with one topic: shows what a folder and a row are enough for.
+//! Table with a single topic, which shows all that a topic needs: a folder and a row. Used by tests.
 
 use super::toy;
 use crate::exit::Exit;

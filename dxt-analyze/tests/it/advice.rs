@@ -1,4 +1,5 @@
-//! Tests of `advise` and `commands` on simulated jobs with a known fault: the output fits file system, library and the job's numbers.
+//! Tests of `advise` and `commands` on simulated jobs with a known fault: the output fits the file system, the MPI library and the job's
+//! size.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Writes the trace of a simulated job; returns its path.
+/// Writes the trace of the simulated job `name`; returns the trace's path.
 fn log(folder: &Path, name: &str) -> PathBuf {
     write(folder, &Choice { short: false, only: Some(name.into()), ..Choice::default() }).unwrap();
     folder.join(format!("{name}.dxt"))
@@ -30,7 +31,7 @@ fn text(folder: &tempfile::TempDir, name: &str) -> String {
     std::fs::read_to_string(folder.path().join("hints").join(name)).unwrap_or_default()
 }
 
-/// Returns the lines of a file without comments and empty lines.
+/// Returns the lines of an output file without comments and empty lines.
 fn settings(folder: &tempfile::TempDir, name: &str) -> Vec<String> {
     text(folder, name).lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect()
 }

@@ -9,7 +9,8 @@ use trace_format::meta::stream_flags;
 
 const FILE: &str = "/scratch/shared";
 
-/// Encodes a trace of three ranks that write 1 MiB each in 100 µs (rank 2: 200), pause for 0.5 s, and repeat this; rank 0 closes for 50 µs.
+/// Encodes a trace of three ranks. Each writes 1 MiB in 100 µs (rank 2: 200 µs), pauses for 0.5 s, and writes again; rank 0 also closes a
+/// file in 50 µs.
 fn paused() -> Vec<u8> {
     let ranks = (0..3_i32).map(|rank| {
         let mut process = process(rank, "n");
@@ -48,7 +49,7 @@ fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
         close(&writes["over_span"], bytes / 0.5002);
         close(&writes["effective"], bytes / 800e-6);
         close(&writes["of_peak"], 0.5);
-        // The close belongs to rank 0, which then has 250 µs: still not the slowest. It follows the writes.
+        // The close belongs to rank 0, whose time is then 250 µs: still not the slowest rank. The close follows the writes.
         let all = row(&found[list], "POSIX", "program", "all");
         assert_eq!(
             (&all["slowest_ns"], &all["span_ns"], &all["calls"]),
@@ -91,8 +92,8 @@ fn bandwidths_are_of_each_layer_and_caller() {
     assert_eq!((&all["bytes"], &all["slowest_ns"]), (&1600.into(), &80_000.into()));
 }
 
-/// Compares with `agg_perf_by_slowest` of `darshan-parser --perf` (3.4), in MiB/s. The logs have records per rank, shared records, and
-/// shared records with DXT segments of their reads and writes.
+/// Bandwidth equals `agg_perf_by_slowest` of `darshan-parser --perf` (3.4), in MiB/s. The logs have records per rank, shared records, and
+/// shared records whose reads and writes also have DXT segments.
 #[test]
 fn of_darshan_logs_it_is_what_darshan_says() {
     let said = [

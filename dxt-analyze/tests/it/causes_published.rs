@@ -1,5 +1,6 @@
-//! Tests of causes described in papers on parallel I/O, on traces in which every call is known: HDF5 metadata handled by each rank itself;
-//! ranks that hit one storage target after another; buffers that split calls into rounds. Each with a healthy counterpart.
+//! Tests of causes described in papers on parallel I/O, on traces in which every call is known. Cases: every rank handles HDF5 metadata
+//! itself; ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a
+//! healthy counterpart.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -18,7 +19,7 @@ const IN_HDF5: u8 = stream_flags::IN_HDF5;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/data.h5";
 
-/// Reports on a job of these processes with a run time of `run_ms` ms.
+/// Writes a trace of these processes with a run time of `run_ms` ms; returns the JSON output of `report`.
 fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     let mut job = job("published", processes.len() as u32);
     let def =
@@ -33,8 +34,9 @@ fn finding<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
     report["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
 }
 
-/// Reports on eight ranks with `small` reads of 512 bytes each in the first 20 KiB, 2 ms each, and ten large reads of data sets. With
-/// `data`, the small reads belong to small reads of data sets.
+/// Returns the JSON report on eight synthetic ranks. Each makes `small` reads of 512 bytes in the first 20 KiB, 2 ms each, and ten large
+/// reads of HDF5 data sets. If `data` is true, the program requested the small reads from a data set, too; otherwise they are HDF5's own
+/// reads of metadata.
 fn hdf5(small: u64, data: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -74,14 +76,15 @@ fn metadata_of_hdf5_that_each_rank_reads_is_named() {
     assert!(finding(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
 }
 
-/// Reports on eight ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of 64 MiB. All begin at the
-/// same OST or, with `shift`, at different ones. With `queues`, writes queue on their OST; otherwise each takes 1 ms.
+/// Returns the JSON report on eight synthetic ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of
+/// 64 MiB. If `shift` is true, ranks begin at different OSTs, otherwise all at the same. If `queues` is true, writes queue on their OST;
+/// otherwise each takes 1 ms.
 fn striped(shift: bool, queues: bool) -> Value {
     let at = |rank: u64, step: u64| (rank * 64 + if shift { step / 8 * 8 + (step + rank) % 8 } else { step }) * MIB;
     striped_at(&at, MIB, queues)
 }
 
-/// Reports on requests of `length` bytes at offsets given by `at`.
+/// Returns the JSON report as [`striped`] does, for requests of `length` bytes at offset `at(rank, step)`.
 fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -118,7 +121,8 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     assert!(finding(&shared, "DXT-V011").is_none(), "{:?}", finding(&shared, "DXT-V011"));
 }
 
-/// Reports on four ranks with ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.
+/// Returns the JSON report on four synthetic ranks with ten collective writes of 16 MiB per rank. Rank 0 writes the 64 MiB of all ranks to
+/// the file, `buffer` bytes at a time.
 fn collective(buffer: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

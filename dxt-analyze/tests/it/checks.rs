@@ -1,4 +1,4 @@
-//! Tests of the checks on traces with results known by construction.
+//! Tests of `checks` on traces whose results are known by construction.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn with_more_ops(mut job: Job) -> Job {
     job
 }
 
-/// Returns the checks of a trace, by code; the exit code must be 0.
+/// Returns the rows of `checks` for a trace, by finding code; asserts exit code 0.
 fn checked(processes: Vec<Builder>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().expect("a directory");
     let path = put(folder.path(), "a.dxt", &trace(&with_more_ops(job("k", ranks)), processes));
@@ -40,7 +40,7 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
-/// Returns the second condition of a row: quantity, measured value, minimum.
+/// Returns the second condition of a check: what it counts, the measured value, and the minimum.
 fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     let also = &row(found, code)["also"];
     let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));
@@ -59,7 +59,7 @@ fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) 
 #[test]
 fn bytes_read_again_are_counted_exactly_and_their_time_shared_out() {
     let mut one = process(0, "n");
-    // 8 MiB once; then the last 4 MiB again with 2 MiB beyond; then 2 MiB, of which the first 1 MiB - 100 bytes again.
+    // 8 MiB once; then the last 4 MiB again and 2 MiB beyond; then 2 MiB, of which the first 1 MiB - 100 bytes were read before.
     (0..8).for_each(|i| read(&mut one, "/in", i * MIB, MIB, i * 2000));
     read(&mut one, "/in", 4 * MIB, 6 * MIB, 100_000);
     read(&mut one, "/in", 9 * MIB + 100, 2 * MIB, 110_000);
@@ -111,7 +111,7 @@ fn what_all_ranks_read_could_be_read_once() {
     let processes = (0..ranks as i32).map(|rank| {
         let mut one = process(rank, "n");
         read(&mut one, "/in/table", 0, 3 * MIB, 1000);
-        // Each rank reads its own part: no overlap.
+        // Each rank reads its own part: no bytes are read twice.
         read(&mut one, "/in/parts", rank as u64 * 2 * MIB, 2 * MIB, 5000);
         one
     });
@@ -129,7 +129,7 @@ fn mpi_io_that_reads_more_than_asked() {
     let nested = stream_flags::NESTED;
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");
-        // Sieving: 4 MiB read for 1 MiB requested.
+        // Data sieving: MPI-IO reads 4 MiB for 1 MiB requested.
         one.add("/f", op::POSIX_READ, nested, 0, 4 * MIB, 110, 190);
         one.add("/f", MPIIO_READ, 0, 0, MIB, 100, 200);
         // Read-modify-write: 2 MiB read for a write.
@@ -150,7 +150,7 @@ fn mpi_io_that_reads_more_than_asked() {
     assert!((value(&found, "DXT-C028") - unasked / moved).abs() < 1e-9);
     let said = finding(&found, "DXT-C028").unwrap();
     assert_eq!(said["cost_ns"].as_u64(), Some(2 * (80 + 40)));
-    // Blocking calls without usable compute time are no finding, nor is one active node out of few; each row has both conditions.
+    // Blocking calls without usable compute time are no finding, nor is one active node out of few. Each row has both conditions.
     assert_eq!(also(&found, "DXT-C021"), ("of the calls blocking", 1.0, 1.0));
     assert_eq!(also(&found, "DXT-C022"), ("nodes", 1.0, 2.0));
     assert!(finding(&found, "DXT-C021").is_none() && finding(&found, "DXT-C022").is_none());
@@ -188,7 +188,7 @@ fn turns_and_gaps() {
     let second = 1_000_000_000;
     let processes = (0..4).map(|rank| {
         let mut one = process(rank, "n");
-        // First all ranks together for 1 s; 10 s of silence; then serialized, 1 s each.
+        // First all ranks write together for 1 s; then 10 s without I/O; then they write serialized, 1 s each.
         one.write("/f", i64::from(rank) << 20, MIB, 0, second);
         let start = 11 * second + rank as u64 * second;
         one.write("/f", (i64::from(rank) + 8) << 20, MIB, start, start + second);
@@ -372,7 +372,7 @@ fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
     stdout(&["compare", &path, &path], 3);
 }
 
-/// Two ranks write alternating blocks of a file and read them back.
+/// Reading back written bytes of a shared file is a finding only if each rank wrote the bytes that it reads.
 #[test]
 fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let rank = |rank: i32, over: bool| {

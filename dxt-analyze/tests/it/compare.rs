@@ -1,4 +1,4 @@
-//! Tests of comparisons of two runs: equal runs yield no finding, and an injected difference is found with its size.
+//! Tests of `compare` on two runs: equal runs yield no finding, and an injected difference is found with its size.
 
 use crate::common::{job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -178,7 +178,8 @@ fn what_is_chosen_may_be_in_one_of_the_runs_only() {
     assert!(neither.status.code() == Some(2) && error.contains("the calls are of POSIX"), "{error}");
 }
 
-/// Writes a run of two ranks: each writes `calls` times 64 KiB in `ns` each, into its own or a shared file, through POSIX or MPI-IO.
+/// Writes a run of two ranks that make eight writes of 64 KiB each, in `ns` ns per write. `shared`: to one shared file instead of own
+/// files. `mpiio`: through MPI-IO instead of POSIX.
 fn way(folder: &tempfile::TempDir, name: &str, shared: bool, mpiio: bool, ns: u64) -> String {
     let ranks = (0..2_i32).map(|rank| {
         let mut one = process(rank, "a");

@@ -1,4 +1,5 @@
-//! Tests of LDMS-Darshan connector rows as traces: output of `live` reads back as the trace; files found on sites are read where possible.
+//! Tests of CSV and JSON rows of the LDMS-Darshan connector as input. Rows written by `live` read back as the original trace; files found
+//! at sites are read if possible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +17,8 @@ use trace_format::meta::{Job, stream_flags};
 const HEAD: &str = "uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,\
                     irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp";
 
-/// Returns a row; `what` is exe, job, rank, file, record, module, op, off and len.
+/// Returns a CSV row of the connector. `what` holds exe, job, rank, file, record, module, op, off and len, separated by `|`; `end` is the
+/// timestamp.
 fn row(what: &str, end: &str) -> String {
     let part: Vec<&str> = what.split('|').collect();
     let [exe, job, rank, file, record, module, op, off, len] = part[..] else { panic!("{what}") };
@@ -29,7 +31,7 @@ fn row(what: &str, end: &str) -> String {
 const OPEN: &str = "/bin/app|77|0|/scratch/a|123|POSIX|open|-1|-1";
 const WRITE: &str = "N/A|77|0|N/A|123|POSIX|write|0|100";
 
-/// Returns the calls of a trace as events, in order of return.
+/// Returns the calls of a trace as live events, per process in order of their ends.
 fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
     let mut out = Vec::new();
     for built in processes {
@@ -78,7 +80,7 @@ fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
     out
 }
 
-/// Returns each call as shown by `export --to json`, without fields that the format lacks: modes, and times below 1 µs.
+/// Returns each call as `export --to json` shows it, without what the connector's format lacks: operation modes, and times below 1 µs.
 fn calls(path: &str) -> Vec<String> {
     let lines = stdout(&["export", "--to", "json", "-o", "-", path], 0);
     let mut out: Vec<String> = lines
@@ -95,7 +97,7 @@ fn calls(path: &str) -> Vec<String> {
     out
 }
 
-/// Returns calls and bytes by layer, operation and nesting in MPI-IO.
+/// Returns number of calls and bytes, by layer, operation, and whether nested in MPI-IO.
 fn sums(path: &str) -> BTreeMap<String, (u64, u64)> {
     let summary = json(&["summary", "--format", "json", path], 0);
     let rows = summary["operations"].as_array().unwrap().iter();
@@ -111,7 +113,7 @@ fn what_live_writes_is_read_as_the_trace_is() {
     let folder = tempfile::tempdir().unwrap();
     let (job, mut processes) = crate::common::small();
     for process in &mut processes {
-        // Opens and closes do not overlap any MPI-IO call, so that times alone cannot mark them as nested.
+        // Opens and closes do not overlap any MPI-IO call, so that times alone do not make them nested.
         for stream in &mut process.process.streams {
             if matches!(stream.op, op::POSIX_OPEN | op::POSIX_CLOSE) {
                 stream.flags = 0;
@@ -164,7 +166,7 @@ fn every_verb_takes_it() {
     assert!(corpus.contains("ldms-77"), "{corpus}");
 }
 
-/// Returns sums and remarks of a file with this name and content.
+/// Returns the summary and the remarks for an input file with this name and content.
 fn read(name: &str, bytes: &[u8], code: i32) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let summary = json(&["summary", "--format", "json", &put(folder.path(), name, bytes)], code);
@@ -243,7 +245,7 @@ fn damaged_rows_are_told_once_and_the_rest_is_read() {
     assert!(summary["missing"]["problems"][0]["what"].as_str().unwrap().starts_with("line 2 is left out"));
 }
 
-/// Returns the error message for an unreadable file.
+/// Returns the error message for connector data that cannot be read.
 fn refused(bytes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = run(&["summary", &put(folder.path(), "e.csv", bytes.as_bytes())]);

@@ -1,10 +1,11 @@
-//! Tests of `counters` on traces with known results.
+//! Tests of `counters` on traces whose results are known.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
 use trace_format::meta::{Mount, stream_flags};
 
-/// Returns two ranks: rank 0 writes `/scratch/shared` and reads it with a gap; rank 1 writes it, has its own file and calls MPI-IO.
+/// Returns two ranks: rank 0 writes `/scratch/shared` and reads it with a gap; rank 1 writes it, writes a file of its own, and calls
+/// MPI-IO.
 fn ranks() -> Vec<Builder> {
     let mut zero = process(0, "a");
     zero.add("/scratch/shared", op::POSIX_OPEN, 0, -1, 0, 0, 10_000);
@@ -106,7 +107,7 @@ fn files_belong_to_the_innermost_mount() {
 #[test]
 fn the_result_does_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a folder");
-    // More sizes and strides than are kept: the kept ones depend on the order of merging profiles.
+    // More access sizes and strides than a profile has room for: those kept depend on the order of merging profiles.
     let many = (0..40).map(|rank| {
         let mut process = process(rank, "n");
         for call in 0..3000_u64 {

@@ -1,4 +1,4 @@
-//! Tests of damaged and truncated traces: readable parts are read, others reported, and nothing panics.
+//! Tests of damaged and truncated traces: readable parts are analyzed, problems are reported, and no command panics.
 
 use crate::common::{job, json, process, put, run, small, stdout, trace};
 use dxt_analyze::load::{Source, load};
@@ -15,7 +15,7 @@ use dxt_analyze::topics::summary::view::summary_of;
 use dxt_analyze::topics::{checks, outliers, stripes};
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-/// Runs every command on `bytes`, regardless of the results.
+/// Runs every command on a file with content `bytes`; any exit code is accepted, but no panic.
 fn everything(bytes: &[u8]) {
     let source = || vec![Source::Memory("t.dxt".into(), bytes.to_vec())];
     let checks = check_sources(source());

@@ -1,6 +1,6 @@
-//! Tests of all commands on Darshan logs: sums equal the log's own counters, segments equal its DXT records.
+//! Tests of all commands on Darshan logs: totals equal the log's own counters, and calls equal its DXT segments.
 //!
-//! Logs missing from `testdata/darshan` are looked for in the folder named by `DXT_DARSHAN_LOGS`.
+//! Logs missing from `testdata/darshan` are taken from the folder named by `DXT_DARSHAN_LOGS`.
 
 use crate::common::{json, run, stdout};
 use darshan_log::{Api, Log, Module};
@@ -15,7 +15,7 @@ fn of_project(name: &str) -> PathBuf {
 
 static SAID: Once = Once::new();
 
-/// Returns every readable log: those of the project, and those of the named folder.
+/// Returns every readable Darshan log: those of the project, and those in the folder named by `DXT_DARSHAN_LOGS`.
 fn logs() -> Vec<PathBuf> {
     let mut folders = vec![of_project("")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
@@ -35,7 +35,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Returns calls and bytes of the log by layer and class: from counters or segments, whichever has more.
+/// Returns a log's calls and bytes, by layer and operation class: from counters or from DXT segments, whichever has more.
 fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
     let mut out: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     let mut log = Log::open(path).expect("a log");
@@ -101,7 +101,7 @@ fn sums_are_those_of_the_log() {
 /// Counter values by name.
 type Counted = Vec<(&'static str, i64)>;
 
-/// Returns the records by module, rank and id, with some counters of each.
+/// Returns selected counters of each record, by module, rank and record ID.
 fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
     const SAME: [&str; 9] = [
         "OPENS",
@@ -133,7 +133,7 @@ fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
     out
 }
 
-/// A log exported to a trace and back has the same records with the same counters, including records of all ranks.
+/// A log converted to a trace and back has the same records with the same counters, including records reduced over all ranks.
 #[test]
 fn a_log_made_of_a_log_has_the_same_records() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -168,7 +168,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
     assert!(compared > 20, "{compared}");
 }
 
-/// HDF5 counts are shown, but not added to the program's sums a second time.
+/// Calls on HDF5 data sets are shown as in the log, but do not count twice in the program's totals.
 #[test]
 fn data_sets_are_those_of_the_log() {
     let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
@@ -346,7 +346,7 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
     stdout(&["summary", text(folder.path())], 2);
 }
 
-/// Timeline of a log without DXT: sums equal those of its heat map, and each byte counts once.
+/// The timeline of a log without DXT is made of its heat maps: totals are equal, and each byte counts once.
 #[test]
 fn heat_maps_are_timelines() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,6 @@
-//! Tests of quantities derived from Darshan logs: order and alignment as recorded, attribution to ranks in records of all ranks, and
-//! rejected values. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
+//! Tests of values derived from the counters in Darshan logs: order and alignment of accesses, attribution to ranks for records reduced
+//! over all ranks, and rejected values. Logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written by
+//! the tests.
 
 use crate::common::{json, logs, run, skip_here, text};
 use darshan_log::counters::{float_names, int_names};
@@ -23,7 +24,7 @@ fn row<'a>(found: &'a Value, table: &str, keys: &[(&str, &str)]) -> Option<&'a V
     rows(found, table).into_iter().find(|row| keys.iter().all(|(key, value)| row[*key] == *value))
 }
 
-/// Returns the sums of a module's counters, by name.
+/// Returns the sum of each counter over a module's records, by counter name.
 fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
     let mut log = Log::open(path).expect("a log");
     let mut out = BTreeMap::new();
@@ -35,7 +36,7 @@ fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
     out
 }
 
-/// Returns true for synthetic logs: their segments and records exceed what the counters account for.
+/// Returns true for synthetic logs, whose DXT segments show more calls than their counters.
 fn is_made_up(path: &Path) -> bool {
     text(path).contains("synth-")
 }
@@ -80,7 +81,7 @@ fn order_alignment_and_switches_are_those_of_the_log() {
     assert!(compared > 20, "{compared}");
 }
 
-/// No share exceeds 1, no file has more processes than the job, and collective and independent calls have the counts of the log.
+/// No share exceeds 1, no file has more processes than the job, and collective and independent calls have the log's counts.
 #[test]
 fn no_number_exceeds_what_the_log_can_hold() {
     for path in logs() {
@@ -118,20 +119,20 @@ fn no_number_exceeds_what_the_log_can_hold() {
     }
 }
 
-/// Kind of records that a module has for a file.
+/// Form of the records that a module has for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
     None,
-    /// One record for all ranks.
+    /// One record reduced over all ranks.
     Reduced,
-    /// One record per rank.
+    /// One record for each rank that uses the file.
     PerRank,
 }
 
 const FILE: &str = "/scratch/shared";
 const RANKS: i64 = 3;
 
-/// Returns a record whose counters are set by name.
+/// Returns a record of [`FILE`] with the given counters; all others are 0.
 fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     let mut record = CounterRecord::zero(module, record_id(FILE.as_bytes()), rank).expect("a module with counters");
     for (name, value) in fields {
@@ -145,7 +146,8 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Returns records in which each rank writes 4 times 1,000 bytes through MPI-IO, 2 of these collectively, and 5 times 1,600 through POSIX.
+/// Returns the records of one module for a file to which each rank writes 4 times 1,000 bytes through MPI-IO (twice collectively), and 5
+/// times 1,600 bytes through POSIX. `how`: reduced over all ranks, or one record per rank.
 fn records(module: Module, how: Records) -> Vec<CounterRecord> {
     let of = |rank: i64, times: f64| {
         let posix = [
@@ -271,7 +273,7 @@ fn who_did_what_whichever_records_stand_for_all_ranks() {
     }
 }
 
-/// In a job of one rank, a record marked as shared by all ranks (rank -1) belongs to that rank.
+/// In a job of one rank, a record marked as shared by all ranks (rank -1) is attributed to that rank.
 #[test]
 fn a_job_of_one_rank_has_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -320,7 +322,7 @@ fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
     assert!(!advice.is_empty() && !advice.iter().any(|line| line.contains("collective")), "{advice:?}");
 }
 
-/// Sums of the value -1 (not monitored) over all ranks are not reported as damage.
+/// Darshan uses -1 for values that were not monitored. Sums of -1 over all ranks are not reported as damage.
 #[test]
 fn old_runtimes_add_up_what_no_rank_monitored() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -335,7 +337,7 @@ fn old_runtimes_add_up_what_no_rank_monitored() {
     }
 }
 
-/// A record with one impossible number is set aside and counted; the other records are in the sums.
+/// A record with one impossible value is rejected and counted as such; the totals include all other records.
 #[test]
 fn what_cannot_be_is_set_aside_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -378,9 +380,9 @@ fn what_cannot_be_is_set_aside_and_said() {
     assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
 }
 
-/// Returns the first finding of `report` for a file of 8 ranks with records of all ranks. Rank 5 spends `slowest` seconds in POSIX calls
-/// and moves `bytes`; each other rank spends `others` seconds and moves (`all` - `bytes`) / 7. If `inside`, the POSIX calls are inside
-/// collective calls of 7 s each.
+/// Returns the first finding of `report` for a file of 8 ranks whose records are reduced over all ranks. Rank 5 spends `slowest` seconds in
+/// POSIX calls and moves `bytes`; each other rank spends `others` seconds and moves (`all` - `bytes`) / 7. If `inside` is true, the POSIX
+/// calls are inside collective calls of 7 s each.
 fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, inside: bool) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("together.darshan");
@@ -420,7 +422,8 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// Records of all ranks identify the slowest rank: it moves all bytes, inside MPI-IO or not, or is only slower.
+/// Records reduced over all ranks name the slowest rank. This rank is found as the cause, whether it moves all bytes (inside MPI-IO or not)
+/// or is only slower.
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;
@@ -436,7 +439,7 @@ fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     assert!(even.is_null(), "{even}");
 }
 
-/// Returns a log of a modified Darshan, which is not part of the project; `None` if it is missing.
+/// Returns the path of a log written by a modified Darshan, which is not part of the project; `None` if it is missing.
 fn modified(name: &str) -> Option<std::path::PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/labels/modified-darshan").join(name);
     if !path.exists() {
@@ -446,7 +449,7 @@ fn modified(name: &str) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Returns the output of a command that exits with 0 or 3, with each run of white space as one space.
+/// Runs a command that must exit with 0 or 3; returns its output with each run of white space as one space.
 fn told(args: &[&str]) -> String {
     let output = run(args);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {output:?}");
@@ -622,7 +625,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     assert_eq!(sum("DAOS", "write", ""), Some((6, 6000)));
     assert_eq!(sum("DAOS", "read", ""), Some((2, 20)));
     assert_eq!(sum("PNETCDF", "write", "collective"), Some((3, 600)));
-    // Bytes written through DFS are written to objects in turn and count once.
+    // DFS writes these bytes to DAOS objects. They count once.
     assert_eq!(found["bytes_written"], 6000, "{found}");
     let (pool, container) = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
     let dump = told(&["dump", text(&path)]);
@@ -637,7 +640,8 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
 }
 
-/// Bytes of MPI-IO on a DAOS file count once, though MPI-IO calls DFS and DFS writes objects; a POSIX file beside it changes nothing.
+/// Bytes written by MPI-IO to a DAOS file count once, though MPI-IO calls DFS and DFS writes objects. A POSIX file in the same job changes
+/// nothing.
 #[test]
 fn bytes_of_mpi_io_on_daos_count_once() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Tests of slow storage targets that counters alone can identify, for files on one target each. A rank that used a slow target is not
-//! blamed. Logs are written here; a real one is tested, too, if the folder named by `DXT_DARSHAN_LOGS` has it.
+//! Tests of slow storage targets in logs without DXT: counters identify them if files lie on one target each. A rank that used a slow
+//! target is not blamed. Logs are written by the tests; a real log is tested if the folder named by `DXT_DARSHAN_LOGS` has it.
 
 use crate::common::{job as trace_job, json, process, put, run, skip_here, trace};
 use darshan_log::counters::{float_names, int_names};
@@ -16,7 +16,7 @@ struct Written {
     rank: i64,
     osts: Vec<i64>,
     seconds: f64,
-    /// Bytes of a call.
+    /// Bytes per call.
     call: i64,
 }
 
@@ -74,7 +74,8 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Returns the outlying units of a kind, the number of units that are slow only due to slow targets, and the whole report.
+/// Runs `outliers` grouped by `by` (rank, node, OST, ...). Returns the outliers, the number of ranks or nodes that are slow only due to
+/// slow targets, and the JSON output.
 fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     let found = json(&["outliers", "--format", "json", "--by", by, "--top", "10000", text(path)], 0);
     let rows = found["units"][0]["rows"].as_array().cloned().unwrap_or_default();
@@ -85,7 +86,7 @@ fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     (outliers, spared, found)
 }
 
-/// 64 ranks with a file each on 16 targets; files on OST 9 take 60 times as long.
+/// 64 ranks write a file each on 16 targets; files on OST 9 take 60 times as long. Only OST 9 is named.
 #[test]
 fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,7 +149,7 @@ fn of_files_on_several_targets_only_what_is_certain_counts() {
     }
 }
 
-/// Segments of a trace give the same results.
+/// DXT segments in a trace give the same results as counters.
 #[test]
 fn a_rank_of_a_trace_that_meets_a_slow_target_is_not_blamed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,6 @@
-//! Counters of a log are reported unchanged: per file and layer, by `dump`, in logs exported from it, and by PyDarshan; and DXT segments
-//! may end before the calls do. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
+//! Tests that counters of a Darshan log are passed on unchanged: per file and layer, in `dump`, in logs exported from it, and in PyDarshan.
+//! DXT segments may end before the calls do. Logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones
+//! written by the tests.
 
 use crate::common::{json, logs, python, run, skip_here, stdout, text};
 use darshan_log::counters::{float_names, int_names};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the rows of `dump`: those of counters without segments, and those of segments.
+/// Returns the rows printed by `dump`: counters of calls without segments, and segments.
 fn dumped(path: &Path) -> Vec<Value> {
     let output = run(&["dump", "--format", "json", text(path)]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
@@ -21,10 +22,10 @@ fn dumped(path: &Path) -> Vec<Value> {
 const MODULES: [(Module, &str, &str); 3] =
     [(Module::Posix, "POSIX", "POSIX"), (Module::MpiIo, "MPIIO", "MPIIO"), (Module::Stdio, "STDIO", "STDIO")];
 
-/// Calls, bytes and seconds.
+/// Number of calls, bytes and seconds.
 type Sum = (i64, i64, f64);
 
-/// Returns the sums in the records, by file, layer and true for writes.
+/// Returns the totals over a log's counter records, by file, layer, and direction (true for writes).
 fn of_records(path: &Path) -> BTreeMap<(String, &'static str, bool), Sum> {
     let mut log = Log::open(path).expect("a log");
     let info = log.info();
@@ -77,7 +78,7 @@ fn of_dump(rows: &[Value]) -> BTreeMap<(String, &'static str, bool), Sum> {
     out
 }
 
-/// Sums of each file match those of `darshan-parser --total` and `--file`.
+/// Totals of each file match those of `darshan-parser --total` and `--file`.
 #[test]
 fn every_file_has_its_logs_totals() {
     let mut compared = 0;
@@ -132,7 +133,7 @@ fn json_of(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Sums match the output of Darshan's own tool, if stored beside the logs.
+/// Totals match the output of Darshan's own tool where that is stored beside the logs.
 #[test]
 fn sums_are_those_of_darshans_own_tool() {
     let mut compared = 0;
@@ -178,7 +179,8 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Writes a log in which each rank writes `calls` times 1,000 bytes until 9 s; `segments` of these have segments, one per 0.1 s.
+/// Writes a log in which rank r makes `ranks[r].0` writes of 1,000 bytes until 9 s. Only `ranks[r].1` of these have DXT segments, one per
+/// 0.1 s.
 fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) =
@@ -245,7 +247,7 @@ fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     std::fs::write(path, writer.finish().expect("a log").into_inner()).expect("written");
 }
 
-/// Reports per rank and file the number of calls counted, the number with segments, and the end of the last segment.
+/// The number of calls counted, the number with segments, and the end of the last segment are reported per rank and file.
 #[test]
 fn where_segments_end_is_said_by_rank_and_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -297,7 +299,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!((rows.len(), &rows[0]["rank"], &found["missing"]["cut_count"]), (5, &39.into(), &40.into()));
 }
 
-/// `dump` contains the counters that cover all accesses.
+/// `dump` contains the Darshan counters that summarize all accesses to a file.
 #[test]
 fn dump_has_what_was_counted_of_all_accesses() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -323,7 +325,7 @@ fn dump_has_what_was_counted_of_all_accesses() {
     assert!(!stdout(&["dump", &trace], 0).contains("whole"));
 }
 
-/// A log exported from a log keeps the start of the first open and the end of the last close; unknown times are -1.
+/// A log exported from a log keeps the start of the first open and the end of the last close. Unknown times are -1.
 #[test]
 fn a_log_made_of_a_log_keeps_when_files_were_opened_and_closed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -370,7 +372,7 @@ for module in ("POSIX", "MPI-IO"):
 print(json.dumps(out))
 "#;
 
-/// PyDarshan finds the same counters in a log exported from another log.
+/// PyDarshan reads the same counters from a log and from a log exported from it.
 #[test]
 fn pydarshan_finds_the_same_counters_in_a_log_made_of_a_log() {
     let Some(python) = python(&["darshan"], "logs made of logs, read by PyDarshan") else { return };

@@ -120,7 +120,7 @@ fn the_dump_tells_the_data_set_and_what_lies_inside() {
     assert!(stdout(&["dump", &path], 0).contains("/scratch/1.h5:/grid/t"));
 }
 
-/// HDF5 does not know the offsets of its data: without POSIX calls, MPI-IO is the layer that reaches storage.
+/// HDF5 does not know the file offsets of its data. Without POSIX calls, `stripes` therefore uses the MPI-IO calls.
 #[test]
 fn a_stripe_audit_looks_at_the_layer_that_knows_offsets() {
     let folder = tempfile::tempdir().unwrap();

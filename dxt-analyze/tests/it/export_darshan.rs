@@ -1,4 +1,4 @@
-//! Tests of `export --to darshan`: our reader finds the trace's contents in the log, and Darshan's Python tools accept it.
+//! Tests of `export --to darshan`: the project's own reader finds the trace's contents in the log, and Darshan's Python tools accept it.
 
 use crate::common::{Builder, job, json, op, process, put, python, run, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
@@ -56,7 +56,7 @@ fn exported(folder: &Path) -> (String, String) {
     (path, log)
 }
 
-/// Returns calls, bytes and time of reads and writes, by layer, name and nesting.
+/// Returns calls, bytes and time of reads and writes, by layer, operation name, and whether nested in MPI-IO.
 fn data(path: &str) -> Vec<(String, String, bool, u64, u64, u64)> {
     let found = json(&["summary", "--format", "json", path], 0);
     let rows = found["operations"].as_array().expect("rows").iter();
@@ -175,8 +175,8 @@ sums = rows.groupby(["api", "operation"])["size"].agg(["count", "sum"])
 print(json.dumps({f"{api} {operation}": [int(row["count"]), int(row["sum"])] for (api, operation), row in sums.iterrows()}))
 "#;
 
-/// DXT Explorer draws all segments. (Then it calls Drishti with options that no release has, and reports the failure, as for Darshan's
-/// logs.)
+/// DXT Explorer reads the exported log and draws all segments. (It then calls Drishti with options that no release has and reports the
+/// failure, as for Darshan's own logs.)
 #[test]
 fn dxt_explorer_takes_it() {
     let Some(python) = python(&["darshan", "explorer", "pandas"], "DXT Explorer") else { return };

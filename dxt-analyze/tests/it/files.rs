@@ -1,5 +1,5 @@
-//! Tests of files that are read and written: special files are refused by name without waiting, holes cost nothing, links are not followed.
-//! Also: outputs get the access rights of their trace, and control characters in names are shown escaped.
+//! Tests of input and output files. Special files are refused with a message that names them, without waiting; sparse files cost no memory;
+//! links are not followed. Outputs get the access rights of their trace, and control characters in names are escaped.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use trace_format::meta::path_hash;
 
-/// Commands that read jobs and print findings, with the options that each needs.
+/// Commands that read traces and print findings, with the options that each needs.
 const VERBS: [&[&str]; 17] = [
     &["summary"],
     &["ledger"],
@@ -37,7 +37,7 @@ fn bytes() -> Vec<u8> {
     trace(&job, processes)
 }
 
-/// Runs the program with at most 20 s of processor time and bounded memory.
+/// Runs dxt-analyze with at most 20 s of processor time and 3 GB of address space.
 fn bounded(folder: &Path, args: &[&str]) -> Output {
     let mut shell = Command::new("bash");
     shell.args(["-c", "ulimit -v 3000000; ulimit -t 20; exec timeout 120 \"$0\" \"$@\""]);
@@ -258,7 +258,7 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
     assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine\n");
 }
 
-/// Collects the files below a folder.
+/// Appends all files below a folder to `out`, recursively.
 fn below(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -357,7 +357,8 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
     assert_eq!(bad.status.code(), Some(2));
 }
 
-/// Characters in names that must not take effect in a terminal or page.
+/// Characters in a file name that must have no effect in a terminal or page: control characters, escape sequences, direction marks,
+/// zero-width characters.
 const HIDDEN: &str = "a\nb\tc\x1b[31m\u{9b}1m\u{202e}gpj\u{200b}\u{2066}\u{200f}\u{61c}\u{feff}\u{2028}\u{ad}";
 
 fn is_hidden(c: char) -> bool {

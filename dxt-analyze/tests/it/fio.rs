@@ -1,5 +1,5 @@
-//! Tests of `export --to fio` by replay: fio runs the exported jobs under the tracer, and the signatures equal those of the original trace,
-//! except for file names. The files of the original trace stay unchanged.
+//! Tests of `export --to fio` by replay: fio runs the exported jobs under the tracer. The access patterns equal those of the original
+//! trace, except for file names, and the original files stay unchanged.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Reads and writes of one thread: file (last part of its path), operation, calls, bytes, pattern.
+/// Reads and writes of one thread per file and operation: file (last part of its path), operation, number of calls, bytes, access pattern.
 type Thread = Vec<(String, String, u64, u64, String)>;
 
-/// Returns a pattern without its times: loops end in `every N ns cv N of N`.
+/// Returns an access pattern without its times, which end each loop as `every N ns cv N of N`.
 fn without_times(signature: &str) -> String {
     let mut out = String::new();
     let mut rest = signature;
@@ -35,7 +35,7 @@ fn times_are_no_part_of_what_is_compared() {
     assert_eq!(without_times("no pattern"), "no pattern");
 }
 
-/// Returns the reads and writes that reach the kernel, by thread, in order.
+/// Returns the access patterns of reads and writes at the POSIX and STDIO layers, per thread, sorted.
 fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
     let args = [
         "signatures",
@@ -71,10 +71,10 @@ fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
     out
 }
 
-/// Calls by thread, in order: file, kind, offset, length.
+/// Reads and writes per thread, in order: file, kind (read or write), offset, length.
 type Calls = Vec<Vec<(String, String, u64, u64)>>;
 
-/// Returns the reads and writes that reach the kernel, call by call.
+/// Returns the reads and writes at the POSIX and STDIO layers, call by call.
 fn calls(traces: &Path, files: &str) -> Calls {
     let text = stdout(&["export", "--to", "json", "-o", "-", "--files", files, text(traces)], 0);
     let mut threads: BTreeMap<(u64, u64, u64), Vec<_>> = BTreeMap::new();
@@ -98,7 +98,7 @@ fn calls(traces: &Path, files: &str) -> Calls {
     out
 }
 
-/// Compared data: patterns, and each call.
+/// I/O of a run as compared between original and replay: access patterns, and single calls.
 #[derive(Debug, PartialEq)]
 struct Done {
     signatures: Vec<Thread>,
@@ -109,7 +109,7 @@ fn done(traces: &Path, files: &str) -> Done {
     Done { signatures: signatures(traces, files), calls: calls(traces, files) }
 }
 
-/// Exports `trace`, replays it with fio under the tracer, and returns the recorded I/O.
+/// Exports `trace` to fio jobs, replays these under the tracer, and returns the recorded I/O.
 fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     let jobs = scratch.root().join("jobs");
     let args = ["export", "--to", "fio", "-o", text(&jobs)];
@@ -117,7 +117,7 @@ fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     replayed(scratch)
 }
 
-/// Replays the existing fio jobs under the tracer, and returns the recorded I/O.
+/// Replays already exported fio jobs under the tracer, and returns the recorded I/O.
 fn replayed(scratch: &Scratch) -> Done {
     let jobs = scratch.root().join("jobs");
     if jobs.join("prepare.fio").exists() {
@@ -134,7 +134,7 @@ fn replayed(scratch: &Scratch) -> Done {
     done(&scratch.traces(), &format!("{}/*", text(&jobs.join("files"))))
 }
 
-/// Returns name, content and modification time of each file.
+/// Returns path, content and modification time of each file in a folder.
 fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut out: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -269,7 +269,7 @@ fn what_cannot_be_played_is_one_clear_error() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Signatures alone suffice for an export: they expand to the recorded accesses.
+/// Signatures (access patterns) alone suffice for an export: they expand to the recorded accesses.
 #[test]
 fn signatures_are_expanded_to_the_accesses_of_their_trace() {
     let folder = tempfile::tempdir().unwrap();

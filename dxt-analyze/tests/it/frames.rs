@@ -1,5 +1,5 @@
-//! Tests of segments as a stream: same batches for any number of threads, batches made only on demand, and an end when the consumer stops.
-//! Row contents are compared with Parquet by python/tests.
+//! Tests of the iterator over a trace's segments in batches. Batches are equal for any number of threads and made only on demand; reading
+//! ends when the consumer stops. Row contents are compared with Parquet by python/tests.
 
 #![cfg(feature = "parquet")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -30,7 +30,7 @@ fn inputs(trace: &Path, ranks: Option<&str>) -> Inputs {
     }
 }
 
-/// Returns the row count of each batch.
+/// Returns the number of rows (calls) in each batch.
 fn rows(mut segments: Segments) -> Vec<usize> {
     let mut out = Vec::new();
     loop {
@@ -65,7 +65,7 @@ fn segments(job: &Opened) -> u64 {
     summary["segments"].as_u64().unwrap()
 }
 
-/// Returns true if a thread of this process reads segments.
+/// Returns true if a background thread of this process is reading segments.
 fn is_reading() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());

@@ -23,7 +23,7 @@ const SLOW: [(i32, i64, u64, u64, u64); 14] = [
 const STRIPES: [u64; 14] = [0, 0, 0, 0, 0, 260, 260, 260, 520, 520, 780, 780, 780, 780];
 const MIB: u64 = 1 << 20;
 
-/// Encodes the case with rank r on node r / 16, or r mod 16 if `scattered`.
+/// Encodes the case as a trace. Rank r is on node r / 16, or on node r mod 16 if `scattered` is true.
 fn gcrm(scattered: bool) -> Vec<u8> {
     let mut processes: Vec<Builder> = (0..256)
         .map(|rank| {

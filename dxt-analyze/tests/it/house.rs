@@ -1,5 +1,5 @@
-//! Tests of the code's structure: module dependencies have no cycles, except between a folder and its files. Each module can therefore be
-//! understood from those below it.
+//! Tests of the source code's structure: module dependencies have no cycles (except between a folder's modules), so that each module can be
+//! understood from those that it uses.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,14 +17,14 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the module path of a file, as in `topics::stripes::audit`.
+/// Returns the Rust module path of a source file, such as `topics::stripes::audit`.
 fn module(src: &Path, file: &Path) -> String {
     let name = file.strip_prefix(src).unwrap().with_extension("");
     let parts: Vec<&str> = name.iter().map(|part| part.to_str().unwrap()).filter(|part| *part != "mod").collect();
     parts.join("::")
 }
 
-/// Returns the paths in a file that start with `crate` or `super`, with groups in braces expanded; unit tests are left out.
+/// Returns the paths starting with `crate` or `super` that a source file uses, with groups in braces expanded. Unit tests are skipped.
 fn named(module: &str, text: &str) -> BTreeSet<String> {
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -42,7 +42,7 @@ fn named(module: &str, text: &str) -> BTreeSet<String> {
     out
 }
 
-/// Returns the module that the leading `crate` or `super` of `path` stands for.
+/// Returns the module to which the leading `crate` or `super` of `path` refers.
 fn base(module: &str, path: &str) -> Vec<String> {
     let mut base: Vec<String> = module.split("::").map(str::to_owned).collect();
     let mut rest = path;
@@ -157,7 +157,7 @@ fn a_circle_is_seen() {
     assert_eq!(found, ["a::b::C", "a::b::d", "a::self", "x::e"]);
 }
 
-/// `print!` and similar macros panic if the output cannot be written: full disk, closed pipe.
+/// No output uses `print!` or similar macros, which panic if writing fails (full disk, closed pipe).
 #[test]
 fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -176,7 +176,7 @@ fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
     );
 }
 
-/// Returns the lines of code with one of these words, by file, without unit tests.
+/// Returns the lines of code that contain one of `words`, per source file, without unit tests.
 fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
@@ -193,7 +193,8 @@ fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// Opening a FIFO blocks, and reading a device may never end: `input.rs` decides which files may be read.
+/// Files are opened for reading in `input.rs` only, which decides what may be read: opening a FIFO blocks, and reading a device may never
+/// end.
 #[test]
 fn files_are_opened_for_reading_in_one_place() {
     let words = [
@@ -206,7 +207,7 @@ fn files_are_opened_for_reading_in_one_place() {
         "from_path(",
     ];
     let mut found = lines_with(&words.iter().copied().chain(["open_as(", " open(path, "]).collect::<Vec<&str>>());
-    // Files of the kernel are exempt.
+    // Files below /proc are exempt.
     found.values_mut().for_each(|lines| lines.retain(|line| !line.contains("\"/proc/")));
     found.retain(|_, lines| !lines.is_empty());
     let expected = [
@@ -226,7 +227,8 @@ fn files_are_opened_for_reading_in_one_place() {
     assert_eq!(places, expected, "input::open opens files: {found:#?}");
 }
 
-/// A link or another user's file may exist at an output path: `written/` decides which files may be replaced.
+/// Output files are created and replaced in `written/` only, which decides what may be replaced: a link or another user's file may exist at
+/// the path.
 #[test]
 fn files_are_made_and_replaced_in_one_place() {
     let found = lines_with(&[

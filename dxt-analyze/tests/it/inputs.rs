@@ -1,4 +1,4 @@
-//! Tests of command-line inputs: standard input, files that are not traces, empty selections, `--quiet`, `generate`.
+//! Tests of command-line inputs: standard input, files that are no traces, filters that select nothing, `--quiet`, `generate`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs the program with bytes on standard input, through a pipe.
+/// Runs dxt-analyze with `bytes` on standard input, through a pipe.
 fn piped(args: &[&str], bytes: &[u8]) -> Output {
     let mut child = command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of `layers` on traces in which every call is known: decomposition of calls, lateness, aggregators, calls in flight.
+//! Tests of `layers` on traces in which every call is known: time per layer inside a call, lateness, aggregators, calls in flight.
 
 use crate::common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
@@ -15,7 +15,7 @@ const IWRITE: u16 = 23;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
 
-/// Returns a job whose operation table has locks and independent and nonblocking MPI-IO writes.
+/// Returns a job whose operation table also has locks, and independent and nonblocking MPI-IO writes.
 fn layered(ranks: u32) -> Job {
     let mut job = job("layers", ranks);
     let def = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
@@ -28,7 +28,8 @@ fn layered(ranks: u32) -> Job {
     job
 }
 
-/// Adds an independent write of 100 bytes by data sieving: lock 20 µs, read 10, write 30, unlock 5, and 35 outside of these.
+/// Adds an independent MPI-IO write of 100 bytes in 100 µs by data sieving. Nested calls: lock 20 µs, read 10 µs, write 30 µs, unlock 5 µs;
+/// the other 35 µs are outside of these.
 fn sieved(process: &mut Builder, start: u64) {
     let us = |at: u64| start + at * 1000;
     process.add(FILE, LOCK, NESTED, 0, 400, us(5), us(25));
@@ -79,8 +80,8 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(finding(&found, "DXT-L002").unwrap()["cost_ns"], 700_000);
 }
 
-/// Returns four ranks on two nodes with three collective writes of 100 bytes each, 10 µs long once all ranks have arrived; rank 0 writes
-/// for all in 6 µs. Rank 2 arrives 5 µs late at the second.
+/// Returns four ranks on two nodes with three collective writes of 100 bytes each. A call lasts for 10 µs once all ranks have arrived, and
+/// rank 0 writes the data of all ranks in 6 µs. Rank 2 arrives 5 µs late at the second call.
 fn two_phase() -> Vec<Builder> {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, if rank < 2 { "n0" } else { "n1" });
@@ -366,7 +367,7 @@ fn more_aggregators_than_stripes() {
 }
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-/// Runs the generator, then `layers` on its trace with one thread and with several.
+/// Generates a synthetic trace, and runs `layers` on it with one thread and with several. Asserts equal results and returns them.
 fn synthetic(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.dxt").to_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Tests of `ledger` on traces in which every call is known: the parts add up to the time of all processes, and each is as expected.
+//! Tests of `ledger` (where the time of the processes went) on traces in which every call is known: each part is as expected, and the parts
+//! add up to the total time of all processes.
 
 use crate::common::{Builder, job, json, op, process, put, trace};
 use serde_json::Value;
@@ -50,7 +51,7 @@ const PARTS: [&str; 10] = [
     "library_ns",
 ];
 
-/// Returns the non-zero parts, in ms.
+/// Returns the non-zero parts of a ledger row: name and time in ms.
 fn parts(row: &Value) -> Vec<(&str, u64)> {
     let part = |name: &&'static str| (*name, row[*name].as_u64().unwrap_or_default() / MS);
     PARTS.iter().map(part).filter(|(_, ms)| *ms > 0).collect()

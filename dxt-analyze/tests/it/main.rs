@@ -1,4 +1,5 @@
-//! Tests of the analyzer, linked as one program: each separate one would include the whole analyzer. `bombs` has its own allocator.
+//! Tests of the analyzer, linked as one program to save build time: each separate program would link the whole analyzer. `bombs` is
+//! separate as it has its own allocator.
 
 mod advice;
 mod bandwidth;

@@ -1,5 +1,5 @@
-//! Tests of rank comparison in jobs of 65,536 ranks: rate of false alarms in healthy jobs, and rate of slow ranks found. Rates are printed;
-//! run with --release and --nocapture to see them.
+//! Tests of rank comparison in jobs of 65,536 ranks: rate of false alarms in healthy jobs, and rate of detected slow ranks. The tests print
+//! these rates; run with --release and --nocapture to see them.
 
 use serde_json::Value;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const RANKS: u32 = 65_536;
 
-/// Returns the comparison of a synthetic job's ranks.
+/// Returns the comparison of the ranks of a synthetic job, generated with `options`.
 fn ranks(folder: &Path, options: &[&str]) -> Value {
     let file = folder.join("many.dxt");
     let file = file.to_str().expect("a printable path");
@@ -57,7 +57,7 @@ fn a_slow_rank_is_found_where_others_differ() {
     a_slow_rank("0.5", &[("1.3", false), ("2", true), ("5", true)]);
 }
 
-/// Runs jobs in which one rank is slower by each factor; true if the rank must be found.
+/// Runs one job per factor, in which one rank is slower by that factor. The flag is true if the slow rank must be found.
 fn a_slow_rank(jitter: &str, factors: &[(&str, bool)]) {
     let folder = tempfile::tempdir().expect("a folder");
     for (factor, expected) in factors {

@@ -1,5 +1,5 @@
-//! Tests of output for scripts, for every command known to clap: column values fit the column names, tables without rows have headers. No
-//! share exceeds 1, for real logs and damaged ones.
+//! Tests of machine-readable output, for every command that clap knows: column values fit the units in the column names, and tables without
+//! rows have headers. No share exceeds 1, for real and for damaged logs.
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
@@ -15,7 +15,7 @@ use trace_format::meta::stream_flags;
 
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Commands that write no CSV table of a run, with the reason. A new command has `--format` or is listed here.
+/// Commands that write no CSV table on a run, each with the reason. A new command must have `--format` or be listed here.
 const OTHERS: [(&str, &str); 7] = [
     ("serve", "a server"),
     ("live", "has destinations of its own"),
@@ -26,7 +26,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("recover", "reads spools, not traces: recover.rs"),
 ];
 
-/// Returns the commands with `--format`, as known to clap, with the inputs that each reads.
+/// Returns command lines of all commands with `--format`, as known to clap, each with inputs that the command accepts.
 fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     for verb in known().get_subcommands() {
@@ -64,7 +64,7 @@ fn ran(args: &[String], more: &[&str]) -> Output {
     command(&words).current_dir(env!("CARGO_TARGET_TMPDIR")).output().unwrap()
 }
 
-/// Calls `of` for each item, on two threads.
+/// Calls `of` for each item, using two threads.
 fn each<T: Sync>(items: &[T], of: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -85,7 +85,7 @@ fn tables(args: &[String]) -> Vec<String> {
     names.trim().split(", ").map(str::to_owned).collect()
 }
 
-/// Compares a value with the unit in its column's name; returns the reason if it does not fit.
+/// Checks a value against the unit in its column's name. Returns the reason if it does not fit.
 fn misread(name: &str, value: &str, unit: Option<&str>) -> Option<&'static str> {
     let decimals = value.split_once('.').map_or(0, |(_, behind)| behind.len());
     let is_number = value.parse::<f64>().is_ok();
@@ -111,7 +111,7 @@ fn misread(name: &str, value: &str, unit: Option<&str>) -> Option<&'static str> 
     (is_share && value.parse::<f64>().unwrap() > 1.0).then_some("a share above 1")
 }
 
-/// Checks a table and returns its number of rows.
+/// Checks the header and all values of a CSV table; returns its number of rows.
 fn check_table(what: &str, csv: &[u8]) -> usize {
     let mut reader = csv::Reader::from_reader(csv);
     let heads = reader.headers().unwrap().clone();
@@ -137,7 +137,8 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
     rows
 }
 
-/// Encodes four ranks that read pieces of one file in nested strides, and all of another: candidates for prefetching and for reading once.
+/// Encodes a trace of four ranks that read parts of one file in nested strides, and all of another file. The reads are candidates for
+/// prefetching and for reading once.
 fn reads() -> Vec<u8> {
     let processes = (0..4_u64).map(|rank| {
         let mut one = process(rank as i32, &format!("n{}", rank / 2));
@@ -152,7 +153,7 @@ fn reads() -> Vec<u8> {
     trace(&job("reads", 4), processes.collect())
 }
 
-/// Returns inputs that together fill nearly all tables: the demo, a run with a layout, HDF5 details, Darshan logs.
+/// Returns input files that together fill nearly all tables: the demo, a run with a stripe layout, HDF5 details, Darshan logs.
 fn inputs(folder: &Path) -> Vec<String> {
     let synth = |name: &str, args: &[&str]| {
         let path = text(&folder.join(name)).to_owned();
@@ -209,7 +210,7 @@ fn each_column_of_each_table_of_each_command_holds_what_its_name_says() {
     }
 }
 
-/// Collects the shares above 1 in a JSON result, with their paths, and the percentages above 100 in its texts.
+/// Collects into `out` the shares outside [0, 1] in a JSON result, with their paths, and the percentages above 100 in its texts.
 fn above(place: &str, value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().filter(|(name, _)| *name != "thresholds").for_each(|(name, value)| {
@@ -227,7 +228,7 @@ fn above(place: &str, value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Returns percentages above 100 of a quantity, as in `120.0 % of the reads`. Changes have a sign and are left out.
+/// Returns percentages above 100 in a text such as `120.0 % of the reads`. Changes, which have a sign, are ignored.
 fn above_in_words(words: &str) -> impl Iterator<Item = f64> {
     let parts = words.match_indices(" % of ").map(|(at, _)| &words[..at]);
     let number = |before: &str| {
@@ -237,7 +238,7 @@ fn above_in_words(words: &str) -> impl Iterator<Item = f64> {
     parts.filter_map(number)
 }
 
-/// Generator of pseudo-random numbers that are equal in each run of the test.
+/// Pseudo-random number generator with a fixed seed, so that each run of the test uses equal numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -257,7 +258,7 @@ impl Numbers {
     }
 }
 
-/// Writes copies of the project's files with some bytes changed or cut off; readers must cope with them.
+/// Writes copies of the project's test files with some bytes changed or cut off. Readers must not fail on them.
 fn damaged(folder: &Path) -> Vec<String> {
     let files = logs().into_iter().chain([PathBuf::from(format!("{PROJECT}/testdata/demo/demo.dxt"))]);
     let copy = |(number, path): (usize, PathBuf)| {
@@ -275,7 +276,7 @@ fn damaged(folder: &Path) -> Vec<String> {
     files.enumerate().map(copy).collect()
 }
 
-/// Writes undamaged Darshan logs that contradict themselves: counts and times multiplied, or taken from another record.
+/// Writes intact Darshan logs with contradictory values: counts and times are multiplied, or taken from another record.
 fn contradicting_logs(folder: &Path) -> Vec<String> {
     let modules = [Module::Posix, Module::MpiIo, Module::Stdio, Module::H5F, Module::H5D];
     let rewrite = |(number, path): (usize, PathBuf)| {
@@ -307,7 +308,8 @@ fn contradicting_logs(folder: &Path) -> Vec<String> {
     logs().into_iter().enumerate().filter_map(rewrite).collect()
 }
 
-/// Writes traces whose processes end before their calls, with overlapping calls on one thread and nested calls longer than the outer ones.
+/// Writes traces with contradictory times: processes that end before their calls, overlapping calls on one thread, nested calls longer than
+/// the outer ones.
 fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<String> {
     let of_seed = |seed: u64| {
         let mut numbers = Numbers::new(seed);
@@ -339,7 +341,7 @@ fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<Strin
     seeds.map(of_seed).collect()
 }
 
-/// Returns the percentages in a text, each with its line; changes, which have a sign, are left out.
+/// Returns the percentages in a text, each with its line. Changes, which have a sign, are ignored.
 fn shares(text: &str) -> Vec<(f64, &str)> {
     let mut out = Vec::new();
     for line in text.lines() {

@@ -4,7 +4,7 @@ use crate::common::{Builder, job, json, process, put, run, trace};
 use serde_json::Value;
 use std::path::Path;
 
-/// Size of a block of MADBench2, in bytes: 8 for each of 1,564 x 1,564 matrix elements; and of the gap behind it.
+/// Size of a block of MADBench2, in bytes: 8 for each of 1,564 x 1,564 matrix elements. `GAP` is the size of the gap behind each block.
 const BLOCK: u64 = 8 * 1564 * 1564;
 const GAP: u64 = 1920;
 const RANKS: i32 = 64;
@@ -43,7 +43,7 @@ fn madbench2_is_all_but_unaligned() {
 const LAYOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/layouts/four-by-1m.layout");
 const PAPERS: &str = include_str!("../../../docs/papers.md");
 
-/// Returns the commands in a table line, without the quotes.
+/// Returns the dxt-analyze commands quoted in a line of a Markdown table.
 fn commands(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|text| text.starts_with("dxt-analyze "))

@@ -1,5 +1,5 @@
-//! Tests of existing files at output paths: earlier output of the same command is replaced, all other files stay unless `--force` is given.
-//! The decision itself is tested in `src/written`; here, that every command applies it.
+//! Tests of existing files at output paths: a command replaces its own earlier output, and leaves all other files alone unless `--force` is
+//! given. The decision is tested in `src/written`; these tests show that every command applies it.
 
 use crate::common::{put, run, small, stdout, trace};
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn log() -> String {
     format!("{}/../testdata/darshan/gen-threads-rtmain.darshan", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the commands that write to `place`.
+/// Returns the command lines that write their output to `place`.
 fn commands<'a>(trace: &'a str, log: &'a str, place: &'a str) -> Vec<Vec<&'a str>> {
     let mut all = vec![vec!["report", trace, "-o", place], vec!["convert", log, "-o", place]];
     for form in ["csv", "json", "perfetto", "darshan", "dxt-parser"] {

@@ -1,6 +1,6 @@
-//! Test of reading ahead by a signature, in practice: a program reads a nested strided pattern on a file system with 2 ms per request. It
-//! runs unchanged, then with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` derives from the first trace. Compared are the
-//! reads that miss the page cache, and the gain shown by `compare` with the promised one.
+//! Test of prefetching by a predicted access pattern. A program reads a nested strided pattern on a file system with a latency of 2 ms per
+//! request: first unchanged, then with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` derives from the first trace. The test
+//! checks the reads that miss the page cache, and that `compare` shows the predicted gain.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,11 +13,12 @@ use std::path::Path;
 
 const READS: u64 = 200;
 const LENGTH: u64 = 4096;
-/// Latency of the file system, in ns.
+/// Latency of the file system per request, in ns.
 const LATENCY_NS: u64 = 2_000_000;
 const FILE_BYTES: u64 = 100 * 32_768;
 
-/// Returns offset and length of each request for a file, sorted: they arrive in any order.
+/// Returns offset and length of each request for the file `name`, from the file system's log. Requests are sorted, since their order of
+/// arrival varies.
 fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
     let log = std::fs::read_to_string(log).unwrap_or_default();
     let lines = log.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split_once(' '));
@@ -31,7 +32,7 @@ struct Run {
     /// Number of reads that missed the page cache.
     waited: u64,
     reads: Vec<Read>,
-    /// Advice rows on reading ahead.
+    /// Rows of advice on prefetching.
     advice: Vec<Value>,
 }
 
@@ -41,7 +42,7 @@ impl Run {
     }
 }
 
-/// Runs the program with advice `ahead` calls ahead.
+/// Runs the program with posix_fadvise(2) calls for data that it reads `ahead` calls later (0: without).
 fn run(mount: &Mount, name: &str, ahead: u64) -> Run {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("foreseen")).arg(mount.at.join(name));
@@ -102,7 +103,8 @@ fn advice_hides_as_many_waits_as_foreseen() {
     gains_what_was_promised(&mount, &before, &after);
 }
 
-/// Asserts that `compare` shows the saving promised by the first run's advice. Both sum 200 storage latencies; a busy machine adds to both.
+/// Asserts that `compare` shows the saving that the advice on the first run promised. Both sum 200 storage latencies; a busy machine adds
+/// to both.
 fn gains_what_was_promised(mount: &Mount, before: &Run, after: &Run) {
     let [advice] = before.advice.as_slice() else { panic!("{:#?}", before.advice) };
     let promised = advice["saves_ns"].as_u64().unwrap();

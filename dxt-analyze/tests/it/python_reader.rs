@@ -1,12 +1,12 @@
-//! Test of `scripts/read_trace.py`, a reader written from FORMAT.md alone: its output must equal that of `dump --format csv`. If the two
-//! differ, the specification or one of the readers is wrong.
+//! Test that `scripts/read_trace.py`, a reader written from FORMAT.md alone, prints the same as `dump --format csv`. If the outputs differ,
+//! the specification or one of the readers is wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Returns a Python that has the module `zstandard`.
+/// Returns a Python interpreter that has the module `zstandard`; `None` if there is none.
 fn python() -> Option<&'static str> {
     ["python3", "/usr/bin/python3"].into_iter().find(|python| {
         let tried = Command::new(python).args(["-c", "import zstandard"]).output();
@@ -22,7 +22,7 @@ fn dump(trace: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_dxt-analyze")).args(["dump", "--format", "csv"]).arg(trace).output().unwrap()
 }
 
-/// Compares both outputs; returns the number of lines.
+/// Asserts that both readers print equal lines for `trace`; returns the number of lines.
 #[track_caller]
 fn compare(python: &str, trace: &Path) -> usize {
     let theirs = Command::new(python).arg(project().join("scripts/read_trace.py")).arg(trace).output().unwrap();

@@ -6,10 +6,10 @@ use crate::common::command;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// Line before the sample in the README.
+/// Line of the README that precedes the sample output.
 const MARK: &str = "<!-- A test makes what follows:";
 
-/// Returns the output of `report` on the demo's trace, and the page.
+/// Returns the terminal output of `report` on the demo trace, and the page's contents.
 fn report() -> (String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");

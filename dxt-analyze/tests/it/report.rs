@@ -1,4 +1,4 @@
-//! Tests of `report`: one file that is readable without scripts and contains the numbers of the trace.
+//! Tests of `report`: it writes one HTML file that is readable without scripts and contains the numbers of the trace.
 
 use crate::common::{job, process, put, run, small, trace};
 use serde_json::Value;
@@ -21,14 +21,14 @@ impl Made {
         Self { html, printed, code: output.status.code(), folder }
     }
 
-    /// Returns the data of the charts.
+    /// Returns the JSON data of the charts, as embedded in the page.
     fn data(&self) -> Value {
         let (_, rest) = self.html.split_once("id=\"data\">").expect("data");
         let (json, _) = rest.split_once("</script>").expect("its end");
         serde_json::from_str(json).expect("JSON")
     }
 
-    /// Returns the page without scripts.
+    /// Returns the page's HTML without its scripts.
     fn text(&self) -> String {
         let mut out = String::new();
         for (number, piece) in self.html.split("<script").enumerate() {
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-/// Sums a grid over the slices accepted by `keep`: calls, bytes, ns.
+/// Sums a chart's grid over the time slices for which `keep` returns true: calls, bytes, ns.
 fn sums(grid: &Value, keep: impl Fn(u64) -> bool) -> (u64, u64, u64) {
     let mut out = (0, 0, 0);
     for line in grid["lines"].as_array().expect("lines") {
@@ -161,7 +161,7 @@ fn what_is_left_out_by_design_stands_above_nothing() {
     assert!(end.contains("DXT_EXCLUDE") && made.printed.matches("DXT_EXCLUDE").count() == 1, "{}", made.printed);
 }
 
-/// Returns a trace in which rank 5 writes ten times as long as the others, which wait for it in each step.
+/// Returns a trace with one slow rank: rank 5 writes ten times as long as the others, which wait for it in each step.
 fn sick() -> Vec<u8> {
     let processes = (0..16).map(|rank| {
         let mut one = process(rank, if rank < 8 { "node1" } else { "node2" });

@@ -1,4 +1,5 @@
-//! Tests of tables of many runs: groups, medians and ranges, efficiency, bandwidths by definition, program options as keys.
+//! Tests of `scaling`, which tabulates many runs: groups, medians and ranges, efficiency, definitions of bandwidth, and program options as
+//! group keys.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -6,7 +7,8 @@ use std::path::Path;
 use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Writes a run of `ranks` ranks that each write 1 MiB in four calls of `ns` each, with pauses of the same length.
+/// Writes a run of `ranks` ranks, which each write 1 MiB in four calls of `ns` ns each, with pauses of the same length. Returns the trace's
+/// path.
 fn run(folder: &Path, name: &str, ranks: u32, ns: u64, args: &[&str]) -> String {
     let mut of = job(name, ranks);
     of.info.args = ["prog"].iter().chain(args).map(|arg| arg.as_bytes().to_vec()).collect();
@@ -87,7 +89,7 @@ fn runs_are_told_apart_by_an_option_of_the_program() {
     assert!(found["remarks"].to_string().contains("no run has --none"), "{}", found["remarks"]);
 }
 
-/// Returns the names of groups, in order, and all remarks.
+/// Returns the names of the groups in order, and all remarks as one text.
 fn groups(args: &[&str], place: &str) -> (Vec<String>, String) {
     let found = json(&[&["scaling", "--format", "json"], args, &[place]].concat(), 0);
     let groups = found["groups"].as_array().expect("groups").iter();

@@ -1,4 +1,4 @@
-//! Tests of `--ranks`, `--files`, `--layer` and `--time` with every command, of thresholds from a file, and of `explain`.
+//! Tests of the filters `--ranks`, `--files`, `--layer` and `--time` with every command, of thresholds from a file, and of `explain`.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
 use tempfile::tempdir;

@@ -1,4 +1,4 @@
-//! Tests of `serve`: answers, refusals, and termination.
+//! Tests of `serve`, the server of the report page: answers, refused requests, and termination.
 
 use crate::common::{command, put, small, trace};
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Server {
         Self { child, port: port.parse().expect("a port"), word: word.trim_end_matches('/').into(), _folder: folder }
     }
 
-    /// Returns status and body of the answer to a request with this first line and host.
+    /// Returns status and body of the answer to an HTTP request with this first line and `Host` header.
     fn ask(&self, request: &str, host: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         let text = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -80,7 +80,7 @@ fn the_page_and_its_tiles_are_served() {
     }
 }
 
-/// With output redirected to files, as for a server in the background, progress messages come first, then the address.
+/// If output goes to files, as for a server in the background, the address is printed at once, and progress messages come before it.
 #[test]
 fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,7 +107,7 @@ fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     assert!(server.get("").1.contains("\"tiles\":true"));
 }
 
-/// A browser that connects early is shown the progress.
+/// A browser that connects while the trace is still being read is shown the progress.
 #[test]
 fn the_page_that_waits_says_how_much_has_been_read() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -134,7 +134,7 @@ fn the_page_that_waits_says_how_much_has_been_read() {
     assert!(seen.iter().any(|(work, percent)| work == "reading" && (1..=99).contains(percent)), "{seen:?}");
 }
 
-/// Unreadable input gives an error instead of an address.
+/// Input that cannot be read gives an error message and no address.
 #[test]
 fn there_is_no_address_of_what_cannot_be_served() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -147,14 +147,14 @@ fn there_is_no_address_of_what_cannot_be_served() {
     }
 }
 
-/// A cancelled request stops its scan.
+/// If a request is cancelled, the server stops reading the trace for it.
 #[test]
 fn a_scan_that_nobody_waits_for_reads_no_more() {
     use dxt_analyze::model::Run;
     use dxt_analyze::scan::{Analysis, Block, Progress, scan};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Counter of the segments passed in.
+    /// Consumer of a scan that counts the segments passed to it.
     struct Count;
 
     impl Analysis for Count {
@@ -173,7 +173,7 @@ fn a_scan_that_nobody_waits_for_reads_no_more() {
         }
     }
 
-    /// Cancels the scan after the given number of segments.
+    /// Stops the scan after the given number of segments.
     struct Until(u64, AtomicU64);
 
     impl Progress for Until {
@@ -238,7 +238,7 @@ fn an_interrupt_ends_it_well() {
     assert_eq!(server.child.wait().expect("its end").code(), Some(0));
 }
 
-/// Incomplete requests and unread answers block no one: 500 connections are opened before the one that asks.
+/// Incomplete requests and unread answers do not delay others: 500 such connections are opened before a normal request.
 #[test]
 fn connections_that_wait_keep_nobody_from_an_answer() {
     let server = Server::start();
@@ -267,7 +267,7 @@ fn connections_that_wait_keep_nobody_from_an_answer() {
     }
 }
 
-/// Requests sent a byte at a time, or without an end, are cut off.
+/// Requests sent a byte at a time, or without an end, are cut off at limits of time and size.
 #[test]
 fn a_request_has_so_much_time_and_so_many_bytes() {
     let server = Server::start();

@@ -1,4 +1,5 @@
-//! Tests of the uses of signatures, on traces in which every access is known: prefetching, one call for a loop, stripe sizes, findings.
+//! Tests of advice derived from signatures (access patterns), on traces in which every access is known: prefetching, one call instead of a
+//! loop, stripe sizes, findings.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -26,7 +27,7 @@ fn codes(found: &Value) -> Vec<&str> {
     all.iter().filter_map(|finding| finding["code"].as_str()).collect()
 }
 
-/// Returns a process with the given accesses, of `takes` ns each with pauses of `pause` ns.
+/// Returns a process that makes the given accesses, `takes` ns each, with pauses of `pause` ns.
 fn calls(
     rank: u64,
     file: &str,
@@ -43,7 +44,7 @@ fn calls(
     one
 }
 
-/// Nested reads of the IOSIG paper: 4 KiB at p and p + 8 KiB, the next pair 32 KiB further on.
+/// Nested strided reads as in the IOSIG paper: 4 KiB at p and at p + 8 KiB; the next pair is 32 KiB further on. Returns (offset, length).
 fn nested(rank: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..100).flat_map(move |k| [(rank * 4096 + k * 32768, 4096), (rank * 4096 + k * 32768 + 8192, 4096)])
 }

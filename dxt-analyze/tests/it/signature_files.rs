@@ -1,4 +1,4 @@
-//! Tests of the files written by `signatures`: protocol buffers, decoded by protoc, and figures.
+//! Tests of the files that `signatures` writes: protocol buffers, decoded by protoc, and SVG figures.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -30,7 +30,7 @@ fn written(folder: &Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// Message as printed by protoc: fields with their values, in order.
+/// Value of a field as printed by protoc: a scalar, or a message with its fields in order.
 #[derive(Debug)]
 enum Said {
     Value(String),
@@ -61,7 +61,7 @@ fn values<'a>(of: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// Returns a field's value; zero is not encoded.
+/// Returns the value of field `name`; `0` if absent, since protocol buffers omit zeros.
 fn value<'a>(of: &'a Fields, name: &'a str) -> &'a str {
     values(of, name).next().unwrap_or("0")
 }
@@ -73,7 +73,7 @@ fn messages<'a>(of: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a Field
     })
 }
 
-/// Formats a node decoded by protoc in the notation of docs/signatures.md.
+/// Formats a decoded pattern node in the notation of docs/signatures.md.
 fn notation(node: &Fields) -> String {
     let body: Vec<String> = messages(node, "body").map(notation).collect();
     if body.is_empty() {
@@ -108,7 +108,8 @@ fn number(of: &Fields, name: &str) -> u64 {
     value(of, name).parse().unwrap()
 }
 
-/// Decodes with protoc, which knows the schema but not the encoder, and compares with the JSON of the same run.
+/// Writes signatures as protocol buffers, decodes them with protoc, and compares them with the JSON output of the same run. Protoc knows
+/// the schema, but is independent of the encoder.
 fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
     let path = folder.join(format!("{level}.pb"));
     let (to, all) = (text(&path), "1000000");
@@ -182,7 +183,7 @@ fn another_decoder_reads_the_same_patterns() {
     }
 }
 
-/// Rows of a view within loops.
+/// protoc decodes the blocks of an MPI-IO file view inside loops.
 #[test]
 fn another_decoder_reads_the_blocks_of_a_view() {
     if !has_protoc() {
@@ -214,7 +215,7 @@ fn another_decoder_reads_the_blocks_of_a_view() {
     }
 }
 
-/// Nested nests, triangular and backward loops, growing lengths, and offsets beyond 2^32, which other patterns lack.
+/// protoc decodes patterns that other tests lack: nests in nests, triangular and backward loops, growing lengths, and offsets beyond 2^32.
 #[test]
 fn another_decoder_reads_every_kind_of_nest() {
     if !has_protoc() {
@@ -266,7 +267,7 @@ fn files_that_exist_are_replaced_by_force_only() {
     assert_eq!(std::fs::read(&message).unwrap(), first);
 }
 
-/// Returns the number of boxes in a drawing: each is one closed part of a path.
+/// Returns the number of boxes in an SVG drawing: each is one closed subpath.
 fn boxes(svg: &str) -> usize {
     svg.split(" d=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default().matches('z').count()).sum()
 }
@@ -277,7 +278,7 @@ fn figures(trace: &str, folder: &Path, more: &[&str]) -> [String; 3] {
     ["offsets", "sizes", "bandwidth"].map(|name| std::fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap())
 }
 
-/// Two ranks: each writes 3 blocks of 1 MiB, 1 ms each, then reads one of the other rank's.
+/// Figures of two ranks: each rank writes 3 blocks of 1 MiB in 1 ms each, then reads one block written by the other.
 #[test]
 fn figures_show_what_was_done() {
     let folder = tempfile::tempdir().unwrap();

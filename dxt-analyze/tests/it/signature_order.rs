@@ -1,5 +1,5 @@
-//! Tests of `signatures` with overlapping calls: logs that do not distinguish threads, and operations that are started and completed by
-//! different calls. Calls are ordered by start time, which the output states.
+//! Tests of `signatures` (access patterns) with overlapping calls: logs that do not distinguish threads, and nonblocking operations that
+//! are started and completed by different calls. Calls are ordered by start time, and the output says so.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,7 +13,7 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 const FILE: &str = "/scratch/shared";
 const CALLS: u32 = 200;
 
-/// Returns the only line, which covers all accesses, and the whole report.
+/// Returns the only signature, which must cover all accesses, and the whole JSON output.
 fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {
     let args = ["signatures", "--format", "json", "--verify", text(path)];
     let found = json(&[&args, more].concat(), 0);
@@ -23,7 +23,8 @@ fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {
     (line.clone(), found)
 }
 
-/// Writes a log of one process whose calls alternate between two threads and vary in duration: reads, or alternating reads and writes.
+/// Writes a Darshan log of one process, whose calls alternate between two threads and vary in duration. The calls are reads or, if
+/// `also_writes` is true, alternating reads and writes.
 fn log(path: &Path, also_writes: bool) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) = (1, "./app".into(), 1_600_000_000, 1_600_000_010);
@@ -81,7 +82,8 @@ fn calls_of_a_trace_stay_in_its_order() {
     assert!(!stdout(&["signatures", &path], 0).contains("order of their starts"));
 }
 
-/// Operations started and completed by different calls, as in the tracer's table, with their names in both notations.
+/// Operations that are started and completed by different calls, as in the tracer's operation table. The last two fields are their names in
+/// the two output notations.
 const BEGUN: [(Layer, OpMode, OpClass, &str, &str, &str); 12] = [
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Read, "read", "read_nonblocking", "MPI_IREAD_AT"),
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Write, "write", "write_nonblocking", "MPI_IWRITE_AT"),

@@ -1,5 +1,6 @@
-//! Tests of patterns over several processes: checkpoints of one or two calls per rank, steps of a series, logs with records of varying
-//! size, calls under a view. Each with variants: varying blocks, ranks in another order or missing, and accesses without a pattern.
+//! Tests of access patterns that span several processes: checkpoints of one or two calls per rank, steps of a time series, logs with
+//! records of varying size, calls under a file view. Variants: varying blocks, ranks in another order or missing, and accesses without a
+//! pattern.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -14,7 +15,7 @@ const BLOCK: u64 = 1 << 20;
 /// A call: file, operation, offset, length.
 type Call = (String, u16, u64, u64);
 
-/// Writes a trace with the calls of each rank: one per 1,000 ns, of 500 ns.
+/// Writes a trace with the calls of each rank, one per 1,000 ns, 500 ns long. Returns its path.
 fn written(folder: &Path, ranks: &[(i32, Vec<Call>)]) -> String {
     let processes = ranks.iter().map(|(rank, calls)| {
         let mut one: Builder = process(*rank, "n");
@@ -26,7 +27,7 @@ fn written(folder: &Path, ranks: &[(i32, Vec<Call>)]) -> String {
     put(folder, "a.dxt", &trace(&job("signatures", ranks.len() as u32), processes.collect()))
 }
 
-/// Returns the signatures of the calls; asserts that they are verified.
+/// Returns the signatures found in these calls; asserts that they reproduce every access (`--verify`).
 fn said(ranks: &[(i32, Vec<Call>)], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), ranks);
@@ -44,7 +45,7 @@ fn write(offset: u64, length: u64) -> Call {
     (FILE.to_owned(), op::POSIX_WRITE, offset, length)
 }
 
-/// Returns lengths without a rule.
+/// Returns a pseudo-random length between 1,000 and 5,999 bytes: lengths follow no rule.
 fn vary(n: u64) -> u64 {
     let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -86,7 +87,7 @@ fn blocks_with_gaps_have_a_stride() {
     assert_eq!((&one(&found)["spatial"], &one(&found)["contiguous"]), (&value!("fixed stride"), &Value::Null));
 }
 
-/// Rank 0 writes a header before its block, and some ranks write nothing.
+/// Patterns over ranks are found even if rank 0 writes a header before its block and some ranks write nothing.
 #[test]
 fn a_header_of_one_rank_does_not_hide_the_others() {
     let calls = |rank: u64| {

@@ -1,4 +1,5 @@
-//! Tests of stripe sizes and counts for each phase of a file: the replay of `signatures` agrees with `stripes` for that time range.
+//! Tests of recommended stripe sizes and counts for each phase of a file: results of `signatures` agree with those of `stripes` for the
+//! phase's time range.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -11,7 +12,8 @@ const FILE: &str = "/lustre/shared";
 const MS: u64 = 1_000_000;
 const SIZES: [u64; 4] = [1 << 10, 4 << 10, 64 << 10, 1 << 20];
 
-/// Returns the paper's experiment: phases with requests of 1, 4, 64 KiB and 1 MiB on their own data, 1 s apart; 4 ranks alternate.
+/// Returns the experiment of the paper: four phases with requests of 1, 4, 64 KiB and 1 MiB on separate data, 1 s apart, in which 4 ranks
+/// alternate.
 fn phases(stripe_bytes: u32, osts: &[u32]) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{rank}"));
@@ -91,7 +93,7 @@ fn what_a_replay_does_not_agree_with_is_no_finding() {
     }
 }
 
-/// Layouts from a file and from the trace give the same advice.
+/// A layout given as a file and the same layout in the trace lead to the same advice.
 #[test]
 fn layouts_come_from_the_trace_or_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -105,7 +107,8 @@ fn layouts_come_from_the_trace_or_from_a_file() {
     stdout(&["signatures", "--layout", &folder.path().join("none").to_string_lossy(), &without], 1);
 }
 
-/// Phases use consecutive file ranges: each component ends before the next phase's first byte, on a boundary of its stripes.
+/// Each phase uses its own file range, one after another. The recommended component of each ends on a stripe boundary, before the next
+/// phase's first byte.
 #[test]
 fn parts_of_a_file_have_stripes_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Tests of `signatures` under strided MPI-IO file views: the view is the inner dimension, and views unknown to a trace are reported.
+//! Tests of `signatures` under strided MPI-IO file views: the view is the inner dimension of the pattern, and views that the trace lacks
+//! are reported.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -22,7 +23,7 @@ fn view(file: u32, calls: u64, block: u64, dimensions: &[(u64, u64)], extent: i6
     ViewDef { file, calls, etype_bytes: 1, size, extent, block, dimensions, ..ViewDef::default() }
 }
 
-/// Process under construction, with consecutive calls.
+/// Process under construction, whose calls follow one another in time.
 struct Program {
     of: Builder,
     now: u64,
@@ -53,7 +54,7 @@ impl Program {
         self
     }
 
-    /// Sets the views in the process block, all of the first file.
+    /// Adds the file views to the process; all are on the first file.
     fn told(mut self, views: Vec<ViewDef>) -> Builder {
         let count = views.iter().map(|view| view.calls).sum();
         let (role, combiner) = (DatatypeRole::Filetype, Combiner::Vector);
@@ -76,7 +77,7 @@ fn written(folder: &Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// Returns the signatures of a trace; asserts that they are verified.
+/// Returns the signatures of a trace; asserts that they reproduce every access (`--verify`).
 fn signatures(path: &str, more: &[&str]) -> Value {
     let args = ["signatures", "--format", "json", "--verify", path];
     let found = json(&[&args, more].concat(), 0);
@@ -89,7 +90,7 @@ fn made(processes: Vec<Builder>, more: &[&str]) -> Value {
     signatures(&written(folder.path(), processes), more)
 }
 
-/// Returns the only line, and the number of calls with an unknown view.
+/// Returns the only signature, and the number of calls whose file view is unknown.
 #[track_caller]
 fn one_line(processes: Vec<Builder>) -> (Value, u64) {
     let found = made(processes, &[]);
@@ -97,7 +98,7 @@ fn one_line(processes: Vec<Builder>) -> (Value, u64) {
     (line.clone(), found["view_unknown"].as_u64().unwrap())
 }
 
-/// Returns 100 calls of 32 blocks of 4,096 bytes, 16,384 apart.
+/// Returns a process with 100 calls, each of 32 blocks of 4,096 bytes at a stride of 16,384 bytes.
 fn strided(rank: u64) -> Program {
     let mut one = Program::new(i32::try_from(rank).unwrap());
     one.open().call(SET_VIEW, rank * 4096, 0).writes((0..100).map(|i| (rank * 4096 + i * 524_288, 131_072)));
@@ -183,7 +184,7 @@ fn the_view_is_that_which_was_set_last() {
     assert!(rows.iter().filter(|row| row.contains("in_view")).count() == 2 && found["view_unknown"] == 0);
 }
 
-/// Asserts that all calls are plain and reported with an unknown view.
+/// Asserts that no signature uses a view, and that all calls are reported as made under an unknown view.
 #[track_caller]
 fn is_not_known(what: &str, processes: Vec<Builder>) {
     let calls: u64 = 100 * processes.len() as u64;

@@ -1,4 +1,5 @@
-//! Tests of `signatures` on traces in which every access is known: the signatures match, and `--verify` finds no error.
+//! Tests of `signatures` (access patterns) on traces in which every access is known: the patterns are the expected ones, and `--verify`
+//! finds no error.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,7 +14,7 @@ const READ_ALL: u16 = 20;
 const READ_AT: u16 = 21;
 const FILE: &str = "/scratch/shared";
 
-/// Returns the signatures of a trace; asserts that they are verified.
+/// Returns the signatures of a trace; asserts that they reproduce every access (`--verify`).
 fn signatures(path: &str, more: &[&str]) -> Value {
     let args = ["signatures", "--format", "json", "--verify", path];
     let found = json(&[&args, more].concat(), 0);
@@ -29,7 +30,7 @@ fn coverage(found: &Value) -> f64 {
     found["verified"]["covered"].as_f64().unwrap() / found["verified"]["accesses"].as_f64().unwrap()
 }
 
-/// Returns the lines of all processes together.
+/// Returns the signatures over all processes together.
 fn lines(found: &Value) -> &[Value] {
     found["global"].as_array().unwrap()
 }
@@ -41,7 +42,7 @@ fn synthetic(args: &[&str], more: &[&str]) -> Value {
     signatures(text(&path), more)
 }
 
-/// Returns the signatures of a trace of the given processes.
+/// Returns the signatures of a trace made of the given processes.
 fn made(processes: Vec<Builder>, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     signatures(&written(folder.path(), processes), more)
@@ -55,7 +56,7 @@ fn written(folder: &std::path::Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// Adds calls one after another, one every 1,000 ns.
+/// Adds one call per access (offset, length), one every 1,000 ns.
 fn calls(builder: &mut Builder, file: &str, op: u16, accesses: impl IntoIterator<Item = (u64, u64)>) {
     for (n, (offset, length)) in accesses.into_iter().enumerate() {
         let start = n as u64 * 1000;

@@ -1,4 +1,5 @@
-//! Tests of `counters` for successive calls, on known traces: signed strides, seeks, alignment by mode, and the time that files were open.
+//! Tests of `counters` values that depend on successive calls, on known traces: signed strides, seeks, alignment by mode, and the time that
+//! files were open.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 

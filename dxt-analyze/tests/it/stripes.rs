@@ -1,4 +1,5 @@
-//! Tests of the stripe audit on layouts from the trace, from `lfs getstripe -y` output and without any; its counts and advice.
+//! Tests of `stripes`, the audit of file striping: its counts and advice, with layouts from the trace, from `lfs getstripe -y` output, and
+//! without any.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;

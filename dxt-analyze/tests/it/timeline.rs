@@ -1,4 +1,4 @@
-//! Tests of `timeline`: bins, phases and their names, on traces with known results.
+//! Tests of `timeline`: time bins, and I/O phases with their names, on traces whose results are known.
 
 use crate::common::{job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -6,7 +6,8 @@ use trace_format::meta::stream_flags;
 
 const MS: u64 = 1_000_000;
 
-/// Encodes a trace of two ranks that write 100 KiB in ten calls from 0 to 100 ms, and read half of it from 600 to 700 ms, through MPI-IO.
+/// Encodes a trace of two ranks with I/O through MPI-IO: each writes 100 KiB in ten calls from 0 to 100 ms, and reads half of it from 600
+/// to 700 ms.
 fn write_then_read() -> Vec<u8> {
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");

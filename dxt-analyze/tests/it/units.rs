@@ -1,11 +1,13 @@
-//! Tests of ranks, nodes, OSTs and files compared with their peers; of samples too small; of independence of the number of threads.
+//! Tests of `outliers`: ranks, nodes, OSTs and files are compared with their peers; too small samples give no result; results do not depend
+//! on the number of threads.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use trace_format::meta::stream_flags;
 
 const MIB: u64 = 1 << 20;
 
-/// Returns 16 ranks on 8 nodes; each writes 8 whole stripes of a shared file and one of its own, at 1 ms per stripe times `factor`.
+/// Returns 16 ranks on 8 nodes. Each writes 8 whole stripes of a shared file and one of its own file, at 1 ms per stripe times
+/// `factor(rank, stripe)`.
 fn ranks(factor: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
     (0..16)
         .map(|rank| {
@@ -74,7 +76,7 @@ fn a_slow_node_a_slow_target_and_a_slow_file_are_found() {
     assert_eq!(units(&["--by", "file"], &path).0[0], "/lus/own.02");
 }
 
-/// Returns 16 ranks, each with 40 writes of `size(rank)` bytes that take `time(rank, call)` ns, one per ms.
+/// Returns 16 ranks, each with 40 writes, one per ms. A write has `size(rank)` bytes and takes `time(rank, call)` ns.
 fn writers(size: impl Fn(i32) -> u64, time: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
     (0..16)
         .map(|rank| {
@@ -260,8 +262,8 @@ fn hundreds_of_files_are_one_job() {
     }
 }
 
-/// Most units spend no time in an operation, as counters of cheap calls show: the median is 0, and no statistic may fail on it. Covers unit
-/// counts around the smallest sample, with different numbers of units with time.
+/// No statistic fails if most ranks spend no time in an operation (cheap calls in counters), so that the median is 0. Covers numbers of
+/// ranks around the minimum sample size, with different numbers of ranks that spend time.
 #[test]
 fn units_without_time_end_no_run() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,26 +1,26 @@
-//! Test of the first finding against the truth: simulated jobs with one or more injected faults of known cause and cost, and healthy jobs.
-//! Uses the short form; scripts/verdicts.sh runs all cases, and real programs.
+//! Test that a report's first finding is right, on simulated jobs with injected faults of known cause and cost, and on healthy jobs. Uses
+//! the short list of cases; scripts/verdicts.sh runs all cases, and real programs.
 
 use dxt_synth::faults::{Choice, Score, Totals, scores, table, write};
 use std::path::Path;
 
-/// Lower bounds of the scores. Raise these when verdicts improve.
+/// Lower bounds of the scores that the analyzer must reach. Raise them when verdicts improve.
 mod at_least {
-    /// Faulty jobs whose first finding names the strongest fault.
+    /// Number of faulty jobs whose first finding names the strongest fault.
     pub(super) const FIRST_RIGHT: usize = 26;
-    /// Faulty jobs with the strongest fault among the first three findings.
+    /// Number of faulty jobs with the strongest fault among the first three findings.
     pub(super) const IN_THREE: usize = 26;
-    /// Further faults (other than the strongest) that are found at all.
+    /// Number of further faults (other than the strongest of a job) that any finding names.
     pub(super) const FURTHER_FOUND: usize = 3;
-    /// Healthy jobs with nothing above `info`.
+    /// Number of healthy jobs without any finding above severity `info`.
     pub(super) const QUIET: usize = 7;
-    /// Right findings whose savings are within a factor of 2 of the truth.
+    /// Number of right findings whose promised savings are within a factor of 2 of the true cost.
     pub(super) const PROMISED_WELL: usize = 26;
-    /// Right findings with a severity that fits the loss.
+    /// Number of right findings whose severity fits the time lost.
     pub(super) const SEVERITY_FITS: usize = 26;
 }
 
-/// Upper bound of the cases with a `high` finding that names no fault of the case.
+/// Upper bound of the number of cases with a `high` finding that names no fault of the case.
 const MISLEADING: usize = 0;
 
 #[test]

@@ -1,4 +1,5 @@
-//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other layouts, compared with results calculated here.
+//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other stripe layouts. Results are compared with those calculated by
+//! the tests.
 
 use crate::common::{Builder, job, json, op, process, put, run, stdout, trace};
 use serde_json::Value;
@@ -14,7 +15,8 @@ fn trial(found: &Value, size: u64, count: u64) -> Value {
     trials.iter().find(wanted).unwrap().clone()
 }
 
-/// Encodes a trace of `ranks` processes that read, in turn, 4 MiB of every 16 MiB; simultaneously if there are several.
+/// Encodes a trace of `ranks` processes that together read the first 4 MiB of every 16 MiB of a file. In each step, every process reads one
+/// such piece, all at the same time.
 fn strided(ranks: u64, reads: u64) -> Vec<u8> {
     let processes = (0..ranks).map(|rank| {
         let mut one = process(rank as i32, &format!("n{rank}"));
@@ -68,7 +70,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
     }
 }
 
-/// Returns random writes by eight processes on three nodes.
+/// Returns eight processes on three nodes with random writes, and the list of these writes (rank, offset, length).
 fn scattered() -> (Vec<Builder>, Vec<(u32, u64, u64)>) {
     let (mut state, mut all) = (1_u64, Vec::new());
     let mut random = |below: u64| {
@@ -156,7 +158,8 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
     }
 }
 
-/// 1,024 ranks on 64 nodes alternate with writes of 4 MiB: small stripes cost requests, larger ones are shared.
+/// 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so that 4 MiB is the best stripe size. Smaller stripes cost requests, and
+/// larger ones are shared by ranks.
 #[test]
 fn the_stripe_size_of_the_request_is_recommended() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Multiply the time of a node's operations by FACTOR
     #[arg(long, value_name = "NODE:FACTOR", value_parser = factor)]
     pub(crate) slow_node: Vec<(u32, f64)>,
-    /// Spread of durations: sigma of their logarithm
+    /// Random variation of durations: sigma of their logarithm
     #[arg(long, default_value_t = 0.1)]
     pub(crate) jitter: f64,
     /// Bandwidth of one undisturbed operation, in bytes per second
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     pub(crate) seed: u64,
 }
 
-/// Names of the patterns.
+/// Access patterns that the command line offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PatternName {
     /// One file, a contiguous part per rank (IOR, segmented)
@@ -98,7 +98,7 @@ pub(crate) enum Interface {
 }
 
 impl Args {
-    /// Returns the number of ranks, by default that of the pattern.
+    /// Returns the number of ranks: the option's value, or the pattern's default.
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks.unwrap_or(if self.pattern == PatternName::Gcrm { 256 } else { 8 }).max(1)
     }
@@ -136,7 +136,7 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|&size| size < 1 << 40).ok_or_else(|| format!("'{text}' is too large"))
 }
 
-/// Parses a pair such as `3:2.5`.
+/// Parses a rank, OST or node with its slowdown factor, such as `3:2.5`.
 fn factor(text: &str) -> Result<(u32, f64), String> {
     let pair = text.split_once(':').and_then(|(which, by)| Some((which.parse().ok()?, by.parse().ok()?)));
     pair.filter(|&(_, by): &(u32, f64)| by.is_finite() && by > 0.0)

@@ -1,11 +1,11 @@
-//! Traces of programs that never ran. All operations follow from options and seed: tests know the expected result of an analysis, and
-//! benchmarks can have any number of ranks.
+//! Synthetic traces, of programs that never ran. Options and seed determine all operations: tests therefore know the right result of an
+//! analysis, and benchmarks can have any number of ranks.
 //!
 //! * `args`: the command line.
 //! * `patterns`: byte ranges of each rank, one access pattern per file.
-//! * `timing`: durations; `lustre`: storage targets.
-//! * `faults`: simulated jobs with faults of known cost, to score an analyzer.
-//! * `process`: one rank's accesses as segments and tables; `output`: all ranks as one file.
+//! * `timing`: durations of operations; `lustre`: stripes and OSTs.
+//! * `faults`: simulated jobs with faults of known cost, to score an analyzer's findings.
+//! * `process`: converts one rank's accesses to segments and tables; `output`: writes all ranks as one file.
 
 mod args;
 pub mod faults;
@@ -19,11 +19,11 @@ mod timing;
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Runs the command line, whose first word is the program's name; returns a line about the written trace. A wrong command line, `--help`
-/// and `--version` end the process.
+/// Runs the command line, whose first word is the program's name. Returns a line of text about the written trace. An invalid command line,
+/// `--help` and `--version` end the process.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@
 const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
 const LOV_PATTERN_RAID0: u32 = 1;
 
-/// Encodes the attribute of a plain layout: stripes of `size` bytes on `osts` in turn.
+/// Encodes the `lustre.lov` attribute of a plain layout: stripes of `size` bytes, round-robin over `osts`.
 #[must_use]
 pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 + 24 * osts.len());
@@ -37,7 +37,7 @@ impl Striping {
         attribute(self.size as u32, &(0..u32::from(self.count)).collect::<Vec<u32>>())
     }
 
-    /// Returns the OSTs that hold the `length` bytes at `offset`, each once.
+    /// Returns the OSTs that hold the `length` bytes at `offset`, without duplicates.
     pub(crate) fn osts(self, offset: u64, length: u64) -> impl Iterator<Item = u32> {
         let (first, last) = (offset / self.size, (offset + length.max(1) - 1) / self.size);
         (first..=last).take(usize::from(self.count)).map(move |stripe| (stripe % u64::from(self.count)) as u32)

@@ -1,4 +1,4 @@
-//! `dxt-synth`: writes traces of programs that never ran, and scores an analyzer's findings on those with injected faults.
+//! `dxt-synth`: writes synthetic traces, and scores an analyzer's findings on traces of jobs with injected faults.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Code in the operation table.
+/// Operation code: key of an operation in the job's operation table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OpCode(pub(crate) u16);
 
@@ -17,7 +17,7 @@ pub(crate) const MPIIO_WRITE: OpCode = OpCode(14);
 pub(crate) const MPIIO_READ_ALL: OpCode = OpCode(15);
 pub(crate) const MPIIO_WRITE_ALL: OpCode = OpCode(16);
 
-/// Returns the operation table of the job block.
+/// Returns the operation table for the job block of a trace.
 pub(crate) fn table() -> Vec<OpDef> {
     let posix = |code: OpCode, class, name| entry(code, Layer::Posix, class, OpMode::Plain, name);
     let mpiio = |code: OpCode, class, mode, name| entry(code, Layer::Mpiio, class, mode, name);

@@ -1,4 +1,5 @@
-//! Writer of all ranks as one trace file. Regions are written as they are made; only the index, 64 bytes per rank, is kept in memory.
+//! Writer of all ranks as one trace file. Each rank's region is written as soon as it is complete; only the index, 64 bytes per rank, stays
+//! in memory.
 
 use crate::args::Args;
 use crate::patterns;
@@ -21,7 +22,7 @@ pub(crate) fn write(args: &Args) -> anyhow::Result<String> {
     Ok(format!("{path}: {} ranks, {segments} segments, {bytes} bytes", args.ranks()))
 }
 
-/// Writes the trace to `out`; returns the bytes and segments written.
+/// Writes the trace to `out`; returns the numbers of bytes and segments written.
 fn write_to(args: &Args, out: &mut impl Write) -> anyhow::Result<(u64, u64)> {
     let pattern = patterns::named(args);
     let mut encoder = Encoder::new()?;

@@ -1,4 +1,4 @@
-//! Simulation of one rank: its accesses as segments, with the streams, files and layouts that they refer to.
+//! Generator of one rank's process: its accesses as segments, with the streams, files and layouts to which they refer.
 
 use crate::args::{Args, Direction, Interface};
 use crate::lustre::Striping;
@@ -76,7 +76,7 @@ fn layout(striping: Striping) -> LayoutDef {
     LayoutDef { file: 0, moment: LayoutMoment::Open, source: LayoutSource::Lustre, bytes: striping.attribute() }
 }
 
-/// State of a rank on its way through the pattern.
+/// State of a rank while its access pattern is converted to segments.
 struct Program {
     timing: Timing,
     random: ChaCha8Rng,
@@ -121,7 +121,7 @@ impl Program {
         });
     }
 
-    /// Adds a call that makes nested calls: its segment follows theirs, as a tracer records them.
+    /// Adds a call with nested calls, which `inside` adds. The outer segment follows the nested ones, as a tracer records them.
     fn around(&mut self, op: OpCode, access: Option<&Access>, inside: impl FnOnce(&mut Self)) {
         let planned = access.and_then(|access| access.at).map_or(0, |(start, _)| start.saturating_sub(WRAP_NS as u64));
         let start = self.now.max(planned);
@@ -132,7 +132,7 @@ impl Program {
         self.push(op, 0, offset, length, start);
     }
 
-    /// Adds a call that moves data.
+    /// Adds a read or write of the byte range `access`.
     fn access(&mut self, op: OpCode, flags: u8, access: &Access) {
         let (start, end) = access.at.unwrap_or_else(|| {
             let took = self.timing.transfer_ns(access.offset, access.length, &mut self.random);
@@ -142,7 +142,7 @@ impl Program {
         self.push(op, flags, access.offset as i64, access.length, start);
     }
 
-    /// Adds a call without data that takes about `typical_ns`.
+    /// Adds a call without data, such as an open, that takes about `typical_ns`.
     fn fixed(&mut self, op: OpCode, flags: u8, typical_ns: f64) {
         let start = self.now;
         self.now += self.timing.about_ns(typical_ns, &mut self.random);

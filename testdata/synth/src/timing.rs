@@ -1,5 +1,5 @@
-//! Duration model of operations: latency + bytes / bandwidth, times a log-normal factor (durations of I/O operations are skewed to the
-//! right), times the factors of slow ranks, nodes and OSTs.
+//! Duration model: (latency + bytes / bandwidth) times a random log-normal factor, times the factors of slow ranks, nodes and OSTs.
+//! Log-normal, since durations of I/O operations are skewed to the right.
 
 use crate::args::Args;
 use crate::lustre::Striping;
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 
-/// Returns the random numbers of one rank: equal for equal seeds, on every machine.
+/// Returns the random number generator of one rank: equal seeds give equal numbers, on every machine.
 pub(crate) fn random(seed: u64, rank: u32) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(u64::from(rank));
@@ -54,7 +54,7 @@ impl Timing {
         (undisturbed * self.own_factor * slowest * self.spread.sample(random)).max(1.0) as u64
     }
 
-    /// Returns the time of an operation or pause of about `typical_ns`, in ns.
+    /// Returns the random duration of an operation or pause with median `typical_ns`, in ns.
     pub(crate) fn about_ns(&self, typical_ns: f64, random: &mut ChaCha8Rng) -> u64 {
         (typical_ns * self.spread.sample(random)).max(1.0) as u64
     }

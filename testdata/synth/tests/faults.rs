@@ -1,4 +1,5 @@
-//! Tests of the logs of simulated jobs, read back: complete, in the tracer's form, with unchanged bytes unless the fault concerns these.
+//! Tests of the traces of simulated jobs, read back: they are complete, in the tracer's form, and move the same bytes as the fault-free
+//! twin unless the fault concerns bytes.
 
 use dxt_synth::faults::{Choice, Truth, write};
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use trace_format::meta::{Process, stream_flags};
 use trace_format::op::{Layer, OpClass};
 use trace_format::read::{Decoder, Trace};
 
-/// Fields of one call in a log.
+/// Fields of one call in a trace, as compared by the tests.
 struct Call {
     rank: i32,
     thread: u32,

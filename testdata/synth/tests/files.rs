@@ -1,11 +1,11 @@
-//! Tests of the generator's files, read back.
+//! Tests of the trace files that the generator writes, read back.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use trace_format::layout::parse_lustre;
 use trace_format::read::{Decoder, Trace};
 
-/// Writes a trace with `options` and returns its bytes.
+/// Writes a synthetic trace with these command-line options; returns its bytes.
 fn generate(options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path: PathBuf = folder.path().join("trace.dxt");

@@ -1,5 +1,5 @@
-//! Agent beside the run (--live, --live-to): `dxt-analyze live`, which reads the records of running processes without touching the
-//! processes.
+//! Monitoring agents that run beside the traced command (--live, --live-to): `dxt-analyze live`, which reads the records of running
+//! processes without affecting them.
 
 use crate::launch::{Kind, base};
 use crate::options::Options;
@@ -16,47 +16,47 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Maximum time to wait until the agents watch.
+/// Maximum time to wait until all agents are ready.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Running agent.
+/// Agent process that monitors the run.
 pub(crate) struct Agent {
     process: i32,
-    /// Directory in which each agent creates a file once it watches; removed on drop.
+    /// Directory in which each agent creates a file once it is ready; removed on drop.
     ready: Option<TempDir>,
-    /// True if a launcher starts the agents on the nodes.
+    /// True if a launcher starts one agent per node; false for a single local agent.
     is_launched: bool,
 }
 
-/// Reason why there is no agent; the command is then not started.
+/// Reason why no agent runs; the command is then not started.
 pub(crate) enum NotStarted {
-    /// Message: the agent ended, or could not be started.
+    /// The agent ended or could not be started, with this message.
     Because(String),
-    /// Signal that asked dxt-run to end.
+    /// This signal asked dxt-run to end.
     Signal(i32),
 }
 
-/// Properties of the run that the agent needs.
+/// Properties of the run that are needed to start an agent.
 pub(crate) struct Of<'a> {
     pub(crate) options: &'a Options,
     pub(crate) kind: Kind,
     pub(crate) analyze: &'a Path,
-    /// Directory of the spools.
+    /// Directory of the spools (the processes' data while they run).
     pub(crate) spools: &'a OsStr,
-    /// True if that directory was created for this run.
+    /// True if the spool directory was created for this run.
     pub(crate) is_of_run: bool,
-    /// Output directory of traces, writable on all nodes.
+    /// Output directory for traces; writable on all nodes.
     pub(crate) output: &'a Path,
 }
 
-/// Returns the options of `dxt-analyze live`.
+/// Returns the command-line arguments of `dxt-analyze live`.
 pub(crate) fn arguments(options: &Options) -> Vec<OsString> {
     let serve = options.live.then(|| "--serve".into());
     serve.into_iter().chain(options.live_to.iter().flat_map(|to| ["--to".into(), to.clone()])).collect()
 }
 
 impl Agent {
-    /// Starts the agent and waits until it watches: an agent that starts late would miss short programs.
+    /// Starts the agent and waits until it is ready, since an agent that starts late would miss short programs.
     pub(crate) fn start(of: &Of<'_>, processes: &mut Processes) -> Result<Self, NotStarted> {
         let program = of.options.command[0].to_string_lossy();
         let mut launch = launch(of);
@@ -117,13 +117,13 @@ impl Agent {
         Ok(agent)
     }
 
-    /// True if `agents` agents watch; each has created a file.
+    /// True if all `agents` agents are ready, i.e. each has created its file.
     fn all_watch(&self, agents: usize) -> bool {
         let files = self.ready.iter().filter_map(|ready| std::fs::read_dir(ready.path()).ok()).flatten();
         files.count() >= agents
     }
 
-    /// Ends the agent after a last chance to read new records, and reports incomplete output.
+    /// Ends the agent after it has read the last records, and reports if its output is incomplete.
     pub(crate) fn end(self, processes: &mut Processes) {
         let until = Instant::now() + Duration::from_millis(500);
         while processes.ended(self.process).is_none() && Instant::now() < until {
@@ -141,12 +141,13 @@ impl Agent {
     }
 }
 
-/// Returns the exit code as a shell reports it.
+/// Returns the exit code as a shell reports it (128 + signal for a killed process).
 pub(crate) fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Returns the command that starts one agent per node. In a Slurm job, srun starts one on each node beside the launcher of the ranks.
+/// Returns the command that starts one agent per node; empty for a single local agent. In a Slurm job, srun starts one on each node, beside
+/// the launcher of the ranks.
 fn launch(of: &Of<'_>) -> Vec<OsString> {
     if let Some(given) = of.options.live_launch.as_ref().filter(|given| !given.is_empty()) {
         let words = given.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -165,7 +166,7 @@ fn launch(of: &Of<'_>) -> Vec<OsString> {
     .to_vec()
 }
 
-/// Adds the node's name to output files: agents on several nodes must not write one file.
+/// Adds the node's name to the names of output files, since agents on several nodes must not write the same file.
 fn own_files(live: &mut [OsString]) {
     const FILES: [&str; 5] = ["connector:", "csv:", "events:", "intervals:", "parquet:"];
     for at in 1..live.len() {
@@ -179,7 +180,7 @@ fn own_files(live: &mut [OsString]) {
     }
 }
 
-/// Returns the agent's arguments for display, without what follows a destination's kind: a job's output must not reveal database
+/// Returns the agent's arguments for display. What follows a destination's type is omitted, since a job's output must not reveal database
 /// credentials.
 pub(crate) fn shown(options: &Options) -> Vec<u8> {
     let mut line = Vec::new();
@@ -196,7 +197,7 @@ pub(crate) fn shown(options: &Options) -> Vec<u8> {
     line
 }
 
-/// Returns the directory of the run's spools: its own, or the requested one.
+/// Returns the spool directory of the run: its own, or the one that the user requested.
 pub(crate) fn spools(own: Option<&PathBuf>, asked: Option<OsString>) -> OsString {
     own.map(|own| own.clone().into_os_string()).or(asked).unwrap_or_default()
 }

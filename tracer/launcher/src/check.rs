@@ -1,4 +1,4 @@
-//! Check, by running the tracer's library, that it can be loaded here and accepts the settings.
+//! Check before the run: can the tracer's library be loaded here, and does it accept the settings? Done by running it.
 
 use crate::settings::Settings;
 use crate::texts::print_error;
@@ -8,20 +8,20 @@ use std::path::Path;
 pub(crate) enum Verdict {
     /// The library can be loaded and accepts the settings.
     Fine,
-    /// The tracer rejects the settings.
+    /// The tracer rejects the settings and has reported why.
     Refused,
-    /// The dynamic linker cannot load the library; holds the reason.
+    /// The dynamic linker cannot load the library, for this reason.
     CannotLoad(String),
 }
 
-/// Lets the tracer itself check the settings, since only it knows the rules, and prints its messages.
+/// Runs the tracer to check the settings, since only the tracer knows the rules, and prints its messages.
 pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     let (loads, said) = probe(|command| {
         command.envs(settings.0.iter().map(|(name, value)| (name, value))).env("DXT_ENABLE", format!("check:{mode}"));
     });
     let refuses = |line: &&str| line.contains("cannot be preloaded") && line.contains(&*library.to_string_lossy());
     if !loads || said.lines().any(|line| refuses(&line)) {
-        // If nothing runs without the library either, the library is not the cause.
+        // If the program does not run without the library either, the library is not the cause.
         if probe(|command| {
             command.env_remove("LD_PRELOAD");
         })
@@ -42,10 +42,10 @@ pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     verdict
 }
 
-/// Argument with which dxt-run exits at once: the program on which the library is tried.
+/// Argument with which dxt-run exits at once; serves as the program with which the library is tested.
 pub const PROBE: &str = "--end-at-once";
 
-/// Runs a program that does nothing; returns true if it could run, and its standard error.
+/// Runs dxt-run itself as a program that does nothing. Returns true if it could run, and its standard error.
 fn probe(set: impl Fn(&mut std::process::Command)) -> (bool, String) {
     let program = std::env::current_exe().unwrap_or_else(|_| "true".into());
     let mut command = std::process::Command::new(program);

@@ -1,11 +1,11 @@
-//! Configuration of a site (DXT_CONFIG), as far as dxt-run itself uses it. The tracer reads it too.
+//! Configuration file of a site (DXT_CONFIG): the variables that dxt-run itself uses. The tracer reads the file too.
 
 use crate::texts::os;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Configuration that was read, or none.
+/// Content of the configuration file; empty if there is none.
 #[derive(Default)]
 pub(crate) struct Conf {
     pub(crate) path: Option<PathBuf>,
@@ -19,7 +19,7 @@ impl Conf {
         Ok(Self { path: Some(path.canonicalize().map_err(failed)?), text })
     }
 
-    /// Returns the value of a variable, without quotes or a comment. The last line counts.
+    /// Returns the value of a variable in the file, without quotes and comment. The last line that sets it counts.
     pub(crate) fn get(&self, name: &str) -> Option<OsString> {
         let mut values = self.text.split(|byte| *byte == b'\n').filter_map(|line| {
             let rest = line.trim_ascii().strip_prefix(name.as_bytes())?.trim_ascii_start();
@@ -28,12 +28,12 @@ impl Conf {
         values.next_back().filter(|value| !value.is_empty()).map(|value| os(value.to_vec()))
     }
 
-    /// Returns a variable of the environment, else of the configuration.
+    /// Returns the value of a variable: from the environment if set there, else from the configuration file.
     pub(crate) fn set(&self, name: &str) -> Option<OsString> {
         crate::texts::variable(name).or_else(|| self.get(name))
     }
 
-    /// Returns the permissions of traces (DXT_TRACE_MODE), if set.
+    /// Returns the file permissions of traces (DXT_TRACE_MODE), if set.
     pub(crate) fn trace_mode(&self) -> Option<u32> {
         let mode = self.set("DXT_TRACE_MODE")?;
         u32::from_str_radix(std::str::from_utf8(mode.as_bytes()).ok()?, 8).ok()
@@ -50,7 +50,7 @@ fn value(text: &[u8]) -> &[u8] {
     text[..end].trim_ascii_end()
 }
 
-/// Returns the text before `byte`, if `byte` occurs.
+/// Returns the part of `text` before the first `byte`; `None` if `byte` does not occur.
 fn until(text: &[u8], byte: u8) -> Option<&[u8]> {
     text.iter().position(|known| *known == byte).map(|at| &text[..at])
 }

@@ -1,4 +1,4 @@
-//! Inspection of a program's file: does a preloaded library reach it?
+//! Inspects a program's ELF file to find out if a preloaded library takes effect in it.
 
 use crate::files;
 use crate::texts::{has, os};
@@ -13,32 +13,32 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Effect of LD_PRELOAD on a program.
+/// Effect of LD_PRELOAD on a program, judging by its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The library is loaded, or nothing indicates otherwise.
+    /// The library is loaded into the program; also assumed if nothing indicates otherwise.
     Reached,
-    /// Statically linked, without the tracer.
+    /// None: the program is statically linked, without the tracer.
     Static,
-    /// Setuid or setgid.
+    /// None: the program is setuid or setgid.
     Privileged,
-    /// Would fail to start or complain with the library; holds the reason.
+    /// The program would fail to start, or complain, with the library, for this reason.
     Foreign(String),
 }
 
-/// Properties of an ELF file.
+/// Properties of an ELF file that determine if the library can be loaded.
 #[derive(PartialEq, Eq)]
 struct Kind {
     is_64: bool,
     machine: u16,
-    /// Dynamic linker.
+    /// Path of the program's dynamic linker; `None` if statically linked.
     loader: Option<PathBuf>,
 }
 
 /// Maximum number of nested script interpreters that the kernel follows.
 const MOST_SCRIPTS: usize = 4;
 
-/// Inspects the program, or the interpreter of a script.
+/// Determines the effect of preloading `library` into `program`, or into the interpreter if it is a script.
 pub(crate) fn reach(program: &Path, library: &Path) -> Reach {
     let program = interpreter(program, MOST_SCRIPTS);
     let Some(kind) = kind(&program) else { return Reach::Reached };
@@ -85,17 +85,17 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
     (!loads).then(|| format!("it is for another glibc ({})", loader.display()))
 }
 
-/// Returns the dynamic linker of dxt-run.
+/// Returns the path of dxt-run's own dynamic linker.
 fn own_loader() -> Option<PathBuf> {
     kind(&std::env::current_exe().ok()?)?.loader?.canonicalize().ok()
 }
 
-/// True for glibc's dynamic linker, regardless of its name.
+/// True if `loader` is glibc's dynamic linker, whatever its file name.
 fn is_glibc(loader: &Path) -> bool {
     std::fs::read(loader).is_ok_and(|bytes| has(&bytes, b"\0GLIBC_PRIVATE\0") && has(&bytes, b"\0_dl_"))
 }
 
-/// Returns the interpreter of a script; the program itself if it is no script.
+/// Returns the interpreter of a script, or the program itself if it is no script.
 fn interpreter(program: &Path, depth: usize) -> PathBuf {
     let line = beginning(program, 256);
     let Some(line) = line.strip_prefix(b"#!").filter(|_| depth > 0) else { return program.to_owned() };
@@ -108,7 +108,7 @@ fn interpreter(program: &Path, depth: usize) -> PathBuf {
     interpreter(&place, depth - 1)
 }
 
-/// Returns the first bytes of a file.
+/// Returns the first `most` bytes of a file.
 fn beginning(file: &Path, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(file) {
@@ -117,7 +117,7 @@ fn beginning(file: &Path, most: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the properties of an ELF file; `None` if it is none or cannot be read.
+/// Returns the properties of an ELF file; `None` if the file is not ELF or cannot be read.
 fn kind(file: &Path) -> Option<Kind> {
     let data = ReadCache::new(File::open(file).ok()?);
     match FileKind::parse(&data).ok()? {

@@ -1,4 +1,4 @@
-//! Files of the project, installed beside dxt-run or just built, and programs on PATH.
+//! Locates files of this project (installed beside dxt-run, or just built) and programs on PATH.
 
 use crate::texts::variable;
 use rustix::fs::{Access, access};
@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Finds a file of the project: beside the given library, beside dxt-run, in the installation, or in cargo's target directory.
+/// Returns the path of the project's file `name`: beside the given library, beside dxt-run, in the installation, or in cargo's target
+/// directory.
 pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     let beside = library.and_then(Path::parent).map(|folder| folder.join(name));
     let here = std::env::current_exe().and_then(|exe| exe.canonicalize()).ok();
@@ -16,7 +17,7 @@ pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     std::iter::once(beside).chain(places).chain([built]).flatten().find(|file| file.exists())
 }
 
-/// Returns the program that execvp(3) would find for a word.
+/// Returns the path of the program that execvp(3) would execute for `word`.
 pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     let runs = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if word.as_bytes().contains(&b'/') {
@@ -26,7 +27,7 @@ pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| !word.is_empty() && runs(file))
 }
 
-/// Resolves links as far as the path exists, and makes it absolute.
+/// Makes a path absolute and resolves its symbolic links, as far as the path exists.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -43,7 +44,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// Returns the current directory; if it was deleted, the name in PWD.
+/// Returns the current directory; if it was deleted, its former name from PWD.
 pub(crate) fn current() -> PathBuf {
     std::env::current_dir().ok().or_else(|| variable("PWD").map(PathBuf::from)).unwrap_or_else(|| "/".into())
 }

@@ -1,4 +1,5 @@
-//! Advice from `dxt-analyze advise` (--hints). Settings of the user, in the environment or as launcher options, take precedence.
+//! Settings advised by `dxt-analyze advise` (--hints). Settings that the user made in the environment or by launcher options take
+//! precedence.
 
 use crate::settings::Settings;
 use crate::texts::{os, say};
@@ -6,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Prefixes of variables that advice may set.
+/// Prefixes of environment variables that advice may set.
 const PREFIXES: [&str; 4] = ["MPICH_", "I_MPI_", "HDF5_", "DXT_"];
 
-/// Adds the advice in a directory; returns the variables that Open MPI's launcher passes to its ranks itself, and its option --mca
-/// overrides.
+/// Adds the settings advised in `directory`. Returns separately the variables that Open MPI's launcher passes to its ranks on its own and
+/// that its option --mca overrides.
 pub(crate) fn add(
     settings: &mut Settings,
     directory: &Path,
@@ -58,7 +59,7 @@ pub(crate) fn add(
     Ok(launched)
 }
 
-/// True if the variable is not set yet; otherwise reports that.
+/// True if the variable is not set yet; otherwise reports that the advice is ignored.
 fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Path) -> bool {
     let sets = |word: &OsString| {
         word.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
@@ -70,7 +71,7 @@ fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Pa
     !is_set
 }
 
-/// Returns names and values of a file's lines, without comments.
+/// Returns (name, value) of each line in a file of advised settings, without comments.
 fn lines(file: &Path) -> Vec<(String, Vec<u8>)> {
     let text = if file.is_file() { std::fs::read(file).unwrap_or_default() } else { Vec::new() };
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -1,5 +1,5 @@
-//! Kinds of commands: a program, a wrapper such as env(1), or an MPI launcher, which passes the variables to its ranks on every node and
-//! is not traced itself.
+//! Types of commands to run: a program, a wrapper such as env(1), or an MPI launcher. A launcher passes the variables to its ranks on every
+//! node and is not traced itself.
 
 use crate::place::temporary;
 use crate::settings::Settings;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
 
-/// Path by which variables reach the traced program.
+/// Type of command, which determines how environment variables reach the traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
     Wrapper,
-    /// Launcher that passes on its environment.
+    /// Launcher that passes its own environment to the ranks.
     Environment,
     OpenMpi,
     Hydra,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 const WRAPPERS: [&str; 11] =
     ["env", "timeout", "nice", "nohup", "setsid", "stdbuf", "taskset", "numactl", "time", "ionice", "chrt"];
 
-/// Returns the last component of a word's path.
+/// Returns the last component of the path `word`.
 pub(crate) fn base(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
 }
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Determines the MPI implementation from the launcher's `--version` output.
+    /// Determines from its `--version` output to which MPI implementation an mpirun belongs.
     fn of_mpirun(program: &OsStr) -> Self {
         let said = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
         let said = said.map(|output| output.stdout).unwrap_or_default();
@@ -56,13 +56,14 @@ impl Kind {
         }
     }
 
-    /// True for a launcher of ranks.
+    /// True for an MPI launcher.
     pub(crate) fn is_launcher(self) -> bool {
         !matches!(self, Self::Program | Self::Wrapper)
     }
 }
 
-/// Returns a file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the index of its word.
+/// Returns the file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), with the index of its word
+/// in the command.
 pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)> {
     let at = words.iter().enumerate().skip(1).find_map(|(at, word)| {
         let found = match (kind, word.to_str()) {
@@ -79,7 +80,7 @@ pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)
     file.is_file().then_some((at, file))
 }
 
-/// True for a word with a slash that names a program: the launcher's options end there.
+/// True if `word` contains a slash and names a program; the launcher's options end there.
 pub(crate) fn is_program(word: &OsStr) -> bool {
     word.as_bytes().contains(&b'/') && crate::files::program(word).is_some()
 }
@@ -91,7 +92,7 @@ fn lists_ranks(word: &OsStr) -> bool {
     text.split(|byte| *byte == b'\n').any(begins)
 }
 
-/// Command to run: words, extra variables of the child, and a temporary file that is deleted on drop.
+/// Command to run: its words, additional environment variables, and a temporary file that is deleted on drop.
 pub(crate) struct Run {
     pub(crate) words: Vec<OsString>,
     pub(crate) variables: Vec<(String, OsString)>,
@@ -101,7 +102,7 @@ pub(crate) struct Run {
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
 impl Run {
-    /// Passes the settings on by the launcher's own means.
+    /// Builds the command so that the launcher passes the settings to the ranks by its own means.
     pub(crate) fn new(
         kind: Kind,
         words: &[OsString],
@@ -121,7 +122,8 @@ impl Run {
         run
     }
 
-    /// Passes the settings to Open MPI, which refuses -x beside mca_base_env_list: if that list is used, they are appended to it.
+    /// Adds options that make Open MPI pass on the settings. Open MPI refuses -x beside mca_base_env_list; if that list is used, the
+    /// settings are appended to it.
     fn hand_to_open_mpi(&mut self, settings: &Settings, listing: Option<(usize, PathBuf)>) {
         let mut list = OsString::new();
         for (name, value) in &settings.0 {
@@ -160,8 +162,8 @@ impl Run {
         }
     }
 
-    /// Copies the --app file with -x options in each line: with --app, Open MPI ignores options of the command line, and splits lines at
-    /// spaces even inside quotes.
+    /// Copies the --app file and adds -x options to each line. With --app, Open MPI ignores options of the command line, and splits lines
+    /// at spaces even inside quotes.
     fn copy_listing(&mut self, settings: &Settings, at: usize, file: &Path) {
         let mut options: Vec<u8> = Vec::new();
         let mut through = Vec::new();

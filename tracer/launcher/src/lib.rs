@@ -1,5 +1,5 @@
-//! Runs a command under the tracer and reports the traces it wrote. The program is a thin wrapper of this library; the analyzer generates
-//! man page and completions from its options.
+//! Runs a command under the tracer and reports the traces that it wrote. The program dxt-run is a thin wrapper around this library; the
+//! analyzer generates dxt-run's man page and shell completions from the options defined here.
 
 mod agent;
 mod check;

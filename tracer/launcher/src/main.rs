@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::mem::forget;
 use std::os::fd::AsRawFd;
 
-/// Runs dxt-run.
+/// Entry point of dxt-run.
 // SAFETY: no other part of the program has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {

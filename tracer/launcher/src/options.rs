@@ -1,4 +1,4 @@
-//! Command line, parsed by clap; `dxt-analyze generate` makes the man page and the completions from it.
+//! Command-line options of dxt-run, parsed by clap; `dxt-analyze generate` makes the man page and the completions from them.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, ValueHint};
@@ -99,10 +99,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Parses the command line. `Err` is the text to print, and true if it goes to standard output because the user asked for it.
+    /// Parses the command line. On error, returns the text to print, and true if it goes to standard output because the user asked for it
+    /// (help).
     ///
     /// # Errors
-    /// If the command line is invalid or asks for help.
+    /// Returns an error if the command line is invalid or asks for help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, (String, bool)> {
         let options = Self::try_parse_from(words).map_err(|error| told(&error))?;
         let runs_nothing = options.version || options.print_preload || options.link_flags.is_some();

@@ -1,4 +1,4 @@
-//! Output location: the pattern for the tracer, the corresponding path, and the directories to create.
+//! Output directory: the pattern that is passed to the tracer, the corresponding path, and the directories to create.
 
 use crate::conf::Conf;
 use crate::files::{current, resolved};
@@ -10,19 +10,19 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Output location of traces.
+/// Output directory for traces.
 pub(crate) struct Place {
-    /// Pattern for the tracer; placeholders may be left in it.
+    /// Pattern to pass to the tracer; may still contain placeholders.
     pub(crate) pattern: OsString,
-    /// Directory by this process's expansion of the pattern.
+    /// Directory that results if this process expands the pattern.
     pub(crate) directory: PathBuf,
-    /// Parent of the user's own directory, if the pattern names a user: the tracer creates the rest and checks its owner.
+    /// Parent of the user's own directory, if the pattern has the user ID: the tracer creates the directories below and checks their owner.
     above: Option<PathBuf>,
 }
 
 impl Place {
-    /// Takes the directory of -o literally. In a pattern from the environment or a configuration, expands only `%j` and relative paths;
-    /// the rest is up to the tracer (docs/configuration.md).
+    /// Determines the output directory. The directory given with -o is taken literally. In a pattern from the environment or a
+    /// configuration file, only `%j` and relative paths are expanded; the tracer expands the rest (docs/configuration.md).
     pub(crate) fn new(output: Option<&OsStr>, conf: &Conf, number: &OsStr) -> Self {
         let number: Vec<u8> = number
             .as_bytes()
@@ -56,7 +56,7 @@ impl Place {
         Self { pattern: os(pattern), directory, above }
     }
 
-    /// True if the tracer creates the directory, as a user's own.
+    /// True if the directory is a user's own (`%u`), so that the tracer creates it.
     pub(crate) fn is_of_user(&self) -> bool {
         self.above.is_some()
     }
@@ -76,7 +76,7 @@ impl Place {
         Ok(())
     }
 
-    /// True if this user owns all directories from the user's own one on, so that the user may write there.
+    /// True if this user owns the user's own directory (`%u`) and all directories below, and so may write there.
     pub(crate) fn is_own(&self) -> bool {
         let Some(above) = &self.above else { return true };
         let user = rustix::process::geteuid().as_raw();
@@ -84,7 +84,7 @@ impl Place {
         of_user.all(|place| place.metadata().map_or(true, |known| known.uid() == user))
     }
 
-    /// Returns the existing traces.
+    /// Returns the traces that exist in the directory.
     pub(crate) fn traces(&self) -> BTreeSet<PathBuf> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-/// Expands a pattern to a path.
+/// Replaces the placeholders of a pattern by their values in this process.
 fn path_of(pattern: &[u8]) -> OsString {
     os(expanded(pattern, |letter| match letter {
         b'%' => Some(b"%".to_vec()),
@@ -103,8 +103,8 @@ fn path_of(pattern: &[u8]) -> OsString {
     }))
 }
 
-/// Returns `DEVICE:INODE:BOOT:PATH` of a directory created for this run, by which the tracer recognizes it; the same path in another root
-/// directory or behind another mount is another directory. `None` if unknown.
+/// Returns `DEVICE:INODE:BOOT:PATH` of a directory created for this run, by which the tracer recognizes the directory. In a container or
+/// behind another mount, the same path is another directory. `None` if unknown.
 pub(crate) fn made(directory: &Path) -> Option<OsString> {
     let known = directory.metadata().ok()?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -112,7 +112,7 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// Creates a directory for this run's spools alone; on failure returns the temporary directory in which it could not be created.
+/// Creates a directory for the spools of this run alone. On failure, returns the temporary directory in which it could not be created.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
     let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);

@@ -1,4 +1,4 @@
-//! Child processes of dxt-run: waiting, signal forwarding and, as the first process of a container, adoption of orphans.
+//! Child processes of dxt-run: waits for them, forwards signals and, as the first process (PID 1) of a container, reaps orphans.
 
 use crate::signals::{ENDING, Signals, send};
 use rustix::process::WaitOptions;
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Started children, with the status of those that have ended.
+/// Children that were started, and the exit status of those that have ended.
 pub(crate) struct Processes {
     pub(crate) signals: Signals,
     ended: BTreeMap<i32, ExitStatus>,
@@ -19,7 +19,7 @@ impl Processes {
         Self { signals, ended: BTreeMap::new() }
     }
 
-    /// Starts a process that ignores the `ignored` signals.
+    /// Starts `command` as a child process, in which the `ignored` signals are ignored; returns its process ID.
     pub(crate) fn start(&self, command: &mut Command, ignored: &'static [i32]) -> io::Result<i32> {
         let child = self.signals.hand_on(command, ignored).spawn()?;
         Ok(child.id().cast_signed())
@@ -34,7 +34,7 @@ impl Processes {
         self.ended.get(&process).copied()
     }
 
-    /// Waits for the command and forwards signals to it, except those that a terminal sends to the whole foreground process group.
+    /// Waits for the command and forwards signals to it, except signals that the terminal has sent to the whole foreground process group.
     pub(crate) fn wait_and_forward(&mut self, process: i32) -> ExitStatus {
         loop {
             if let Some(status) = self.ended(process) {
@@ -51,7 +51,8 @@ impl Processes {
         }
     }
 
-    /// Waits for a process that completes the command's leftovers. Ignores the first ending signal; the second one kills the process.
+    /// Waits for a process that runs after the command, such as the recovery of traces. Ignores the first terminating signal; the second
+    /// one kills the process.
     pub(crate) fn wait_patiently(&mut self, process: i32) -> ExitStatus {
         let mut asked = 0;
         loop {
@@ -67,7 +68,7 @@ impl Processes {
         }
     }
 
-    /// Waits for `time`, or until a child ends; returns an ending signal that arrives meanwhile.
+    /// Waits for `time`, or until a child ends. Returns a terminating signal that arrives meanwhile.
     pub(crate) fn pause(&self, time: Duration) -> Option<i32> {
         let end = Instant::now() + time;
         loop {

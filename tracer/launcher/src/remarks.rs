@@ -1,4 +1,4 @@
-//! Warnings, before the run, about programs that cannot be traced, judging by their files.
+//! Warnings before the run about programs that cannot be traced, judging by their executable files.
 
 use crate::elf::{Reach, reach};
 use crate::files::program;
@@ -9,17 +9,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Findings about the programs that a command names.
+/// Programs of the command that cannot be traced.
 pub(crate) struct Remarks<'a> {
     library: &'a Path,
-    /// Programs that are not traced; each is reported once.
+    /// Programs that will not be traced; each is reported once.
     pub(crate) untraced: BTreeSet<PathBuf>,
-    /// First program that would not start with the library, and the reason.
+    /// First program that would not start with the library preloaded, and the reason.
     pub(crate) foreign: Option<(PathBuf, String)>,
 }
 
 impl<'a> Remarks<'a> {
-    /// Inspects all programs that the command is known to start.
+    /// Inspects all programs that the command will start, as far as known.
     pub(crate) fn new(kind: Kind, words: &[OsString], listing: Option<&Path>, library: &'a Path) -> Self {
         let mut remarks = Self { library, untraced: BTreeSet::new(), foreign: None };
         match kind {
@@ -44,7 +44,7 @@ impl<'a> Remarks<'a> {
         remarks
     }
 
-    /// Inspects words that hold options and then a program: the first program with a slash, and all candidates before it.
+    /// Inspects words that consist of options followed by a program: the first program with a slash, and all candidates before it.
     fn remark_on_words(&mut self, words: &[OsString]) {
         for word in words {
             let bytes = word.as_bytes();
@@ -82,7 +82,7 @@ impl<'a> Remarks<'a> {
     }
 }
 
-/// Reports options that keep the variables from the ranks of a launcher that otherwise passes on its environment.
+/// Warns about launcher options that keep the variables from the ranks, for a launcher that otherwise passes on its environment.
 fn remark_on_environment(launcher: &str, words: &[OsString]) {
     let mut export = std::env::var("SLURM_EXPORT_ENV").unwrap_or_else(|_| "ALL".to_owned());
     let mut kept = None;
@@ -117,7 +117,7 @@ fn remark_on_environment(launcher: &str, words: &[OsString]) {
     }
 }
 
-/// Returns a note on the filter variables that may have left out everything.
+/// Returns a hint that names the filter variables in effect, since these may have excluded everything.
 pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     const FILTERS: [&str; 7] =
         ["DXT_INCLUDE", "DXT_EXCLUDE", "DXT_RANKS", "DXT_APPS", "DXT_LAYERS", "DARSHAN_EXCLUDE_DIRS", "DXT_CONFIG"];
@@ -126,7 +126,7 @@ pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     if set.is_empty() { String::new() } else { format!(" ({} may leave out what there was)", set.join(", ")) }
 }
 
-/// Returns the number of nodes of a user's Slurm job, if more than one and srun can reach them.
+/// Returns the number of nodes of the user's Slurm job, if it has more than one and srun can reach them.
 pub(crate) fn slurm_nodes() -> Option<String> {
     let nodes = variable("SLURM_JOB_NUM_NODES")?.into_string().ok()?;
     (nodes.parse::<u64>().is_ok_and(|nodes| nodes > 1) && program("srun".as_ref()).is_some()).then_some(nodes)

@@ -1,4 +1,4 @@
-//! After the run: recovery of data from killed processes, and the report of the traces written or of the reason why there is none.
+//! Actions after the run: recovers data of killed processes, and reports the traces written or the reason why there is none.
 
 use crate::conf::Conf;
 use crate::files::program;
@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Signals ignored by a recovery: they were meant for the command.
+/// Signals that a recovery ignores, since they were meant for the command.
 const HELD_OFF: [i32; 4] = crate::signals::ENDING;
 
 /// Recovers traces from the spools of processes that were killed or could not write their trace.
@@ -48,7 +48,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     }
 }
 
-/// Returns the files below a directory with this extension.
+/// Returns the files below `directory` with the extension `ending`.
 fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -62,17 +62,17 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Properties of the run for the report.
+/// Properties of the run that the report needs.
 pub(crate) struct Of<'a> {
     pub(crate) command: &'a OsStr,
     pub(crate) kind: Kind,
-    /// True if a program was already reported as not traced.
+    /// True if a warning about an untraceable program was already printed.
     pub(crate) is_remarked: bool,
     pub(crate) filters: String,
     pub(crate) output: &'a Path,
 }
 
-/// Reports the new traces, or the reason why there may be none.
+/// Reports the traces in `new`, or the reason why there may be none.
 pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) {
     let (program_name, output) = (of.command.display(), of.output.display());
     match new.len() {

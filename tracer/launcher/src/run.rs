@@ -1,4 +1,4 @@
-//! Course of a run, from the options to the final report.
+//! Sequence of a run of dxt-run, from the options to the final report.
 
 use crate::agent::{self, Agent, NotStarted};
 use crate::check::{Verdict, ask};
@@ -20,19 +20,19 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Termination of dxt-run itself.
+/// Way in which dxt-run itself must end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By this exit code.
+    /// Ends with this exit code.
     Code(i32),
-    /// By this signal.
+    /// Ends by this signal.
     Signal(i32),
 }
 
 /// Exit code for an invalid option or variable.
 const WRONG_USE: i32 = 2;
 
-/// Executes the command line.
+/// Executes dxt-run with the command line `words`.
 #[must_use]
 pub fn run(words: Vec<OsString>, signals: Signals) -> Ending {
     let options = match Options::read(words) {
@@ -89,7 +89,7 @@ fn analyzer(library: Option<&Path>) -> Option<PathBuf> {
     ours("dxt-analyze", library).or_else(|| program("dxt-analyze".as_ref()))
 }
 
-/// Runs the script that prints link flags; ends with the script's status.
+/// Runs the script that prints link flags, and ends with the script's exit status.
 fn link_flags(library: &Path, words: &[OsString], signals: Signals) -> Result<Ending, String> {
     let archive = library.with_file_name("libdxt_static.a");
     if !archive.exists() {
@@ -104,7 +104,7 @@ fn link_flags(library: &Path, words: &[OsString], signals: Signals) -> Result<En
     Err(format!("failed to run bash, which --link-flags needs: {error}"))
 }
 
-/// Runs the command under the tracer.
+/// Runs the command under the tracer and reports its traces.
 fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending, String> {
     let command = &options.command;
     let analyze = analyzer(Some(library));
@@ -239,13 +239,13 @@ fn of_run(run: &Run) -> Command {
     command
 }
 
-/// Reports why a program could not be started; returns the exit code of env(1) for it.
+/// Reports why a program could not be started; returns the exit code that env(1) would use.
 fn not_run(program: &OsStr, error: &io::Error) -> i32 {
     say!("failed to run {}: {error}", program.display());
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Replaces this process by the command, without the tracer.
+/// Replaces this process by the command, without the tracer, and reports why.
 fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, String> {
     let words = &options.command;
     say!("{} runs without the tracer, {why}", words[0].display());
@@ -258,12 +258,12 @@ fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, St
     Ok(Ending::Code(not_run(&words[0], &error)))
 }
 
-/// Returns the words quoted for a shell, each after a space.
+/// Returns the words quoted for a shell, each preceded by a space.
 fn line(words: &[OsString]) -> Vec<u8> {
     words.iter().flat_map(|word| [b" ".to_vec(), quoted(word)].concat()).collect()
 }
 
-/// Prints the variables that would be set and the command that would run.
+/// Prints the environment variables that would be set and the command that would run (--dry-run).
 fn dry_run(options: &Options, kind: Kind, settings: &Settings, launched: &[(String, OsString)], run: &Run) {
     let mut out = Vec::new();
     for (name, value) in settings.0.iter().chain(launched) {

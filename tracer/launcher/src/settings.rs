@@ -1,4 +1,4 @@
-//! Variables for the command, from options, environment and configuration.
+//! Environment variables for the traced command, taken from options, environment and configuration file.
 
 use crate::conf::Conf;
 use crate::options::Options;
@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Variables and values, in the order in which they are passed on.
+/// Environment variables with their values, in the order in which they are passed on.
 #[derive(Default)]
 pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
 
-/// Job number variables of schedulers; the first one set counts.
+/// Schedulers' environment variables with the job number; the first one that is set counts.
 const JOB_NUMBERS: [&str; 10] = [
     "SLURM_JOB_ID",
     "PBS_JOBID",
@@ -25,7 +25,7 @@ const JOB_NUMBERS: [&str; 10] = [
     "JOB_ID",
 ];
 
-/// Variables by which a site skips jobs; ignored for a program that the user traces explicitly.
+/// Variables by which a site excludes processes or jobs; ignored for a program that the user traces explicitly.
 const OF_SITES: [&str; 5] = ["DXT_PROCESSES", "DXT_SAMPLE", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS"];
 
 impl Settings {
@@ -33,7 +33,7 @@ impl Settings {
         self.0.push((name.to_owned(), value.as_ref().to_owned()));
     }
 
-    /// Identifies the directory created for this run, replacing another run's value from the environment.
+    /// Adds a variable that identifies the directory created for this run; replaces a value inherited from another run.
     pub(crate) fn add_made(&mut self, name: &str, directory: &Path) {
         self.0.retain(|(known, _)| known != name);
         if let Some(made) = crate::place::made(directory) {
@@ -45,7 +45,7 @@ impl Settings {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// Returns the settings given by options and by the configuration's path.
+    /// Returns the settings that result from the options and from the path of the configuration file.
     pub(crate) fn of_options(options: &Options, conf: &Conf) -> Self {
         let mut settings = Self::default();
         let given = [("DXT_BUFFER_MAX", &options.buffer_max), ("DXT_FLUSH", &options.flush)];
@@ -66,7 +66,7 @@ impl Settings {
         settings
     }
 
-    /// Adds the tracer's other variables of the environment, so that they reach every node.
+    /// Adds the tracer's other variables that are set in the environment, so that they reach every node.
     pub(crate) fn add_environment(&mut self, conf: &Conf) {
         let mut of_environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         of_environment.sort();
@@ -84,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// Puts the tracer first in LD_PRELOAD, since a library before it would hide calls from it; leaves out other copies of the tracer.
+    /// Puts the tracer first in LD_PRELOAD, since a library before it would hide calls from it. Removes other copies of the tracer.
     pub(crate) fn add_preload(&mut self, library: &Path) {
         let mut all = library.as_os_str().to_owned();
         let before = variable("LD_PRELOAD").unwrap_or_default();
@@ -116,21 +116,21 @@ impl Settings {
 
 const ASAN_ORDER: &[u8] = b"verify_asan_link_order=";
 
-/// Symbols exported by any tracer library, regardless of its file name; version 0.2.0 has the second.
+/// Symbols that identify a tracer library, whatever its file name. Version 0.2.0 has only the second one.
 const SYMBOLS: [&[u8]; 2] = [b"\0dxt_tracer_version\0", b"\0dxt_tracer_is_preloaded\0"];
 
-/// True for a tracer library, by its name or its symbols.
+/// True if the file is a tracer library, judging by its name or its symbols.
 fn is_tracer(place: &Path) -> bool {
     let named = place.file_name().is_some_and(|name| has(name.as_bytes(), b"dxt_tracer"));
     named || std::fs::read(place).is_ok_and(|bytes| SYMBOLS.iter().any(|symbol| has(&bytes, symbol)))
 }
 
-/// True if the run is to be watched.
+/// True if the run is monitored by an agent (--live, --live-to).
 pub(crate) fn is_live(options: &Options) -> bool {
     options.live || !options.live_to.is_empty()
 }
 
-/// Returns this run's job name, and the number that replaces `%j`.
+/// Returns (job name of this run, number that replaces `%j`).
 pub(crate) fn job(conf: &Conf) -> (OsString, OsString) {
     let named = conf.set("DXT_JOB_ID");
     let number = named.clone().or_else(|| JOB_NUMBERS.iter().find_map(|name| variable(name)));

@@ -1,5 +1,5 @@
-//! Signals: the inherited signal state, the signals that dxt-run takes and forwards, and its own end by a signal. The only unsafe code
-//! here.
+//! Signal handling: the signal state that dxt-run inherited, the signals that it receives and forwards, and its own end by a signal. The
+//! only unsafe code of this crate.
 #![expect(unsafe_code, reason = "the C library's functions on signals have no safe form in rustix")]
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-/// Signals forwarded to the command.
+/// Signals that dxt-run forwards to the command.
 const FORWARDED: [i32; 8] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -22,20 +22,21 @@ const FORWARDED: [i32; 8] = [
     libc::SIGTSTP,
 ];
 
-/// Signals that end dxt-run.
+/// Signals that terminate dxt-run.
 pub(crate) const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
-/// Signal that was taken.
+/// Signal that dxt-run has received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) signal: i32,
-    /// True if sent by the kernel, as to the whole foreground process group of a terminal: the command has received it too.
+    /// True if the kernel sent the signal, for example to the whole foreground process group of a terminal; the command has then received
+    /// it too.
     pub(crate) by_kernel: bool,
-    /// Sending process, if not the kernel.
+    /// Process ID of the sender, if the kernel is not the sender.
     pub(crate) sender: i32,
 }
 
-/// Signal state that dxt-run was started with, which the command inherits, and the signals that dxt-run takes.
+/// Signal state with which dxt-run was started, which the command inherits, and the set of signals that dxt-run waits for.
 #[derive(Clone, Copy)]
 pub struct Signals {
     mask: libc::sigset_t,
@@ -45,7 +46,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks the signals that dxt-run takes, so that they stay pending until it waits. Ignored signals stay ignored.
+    /// Blocks the signals that dxt-run waits for, so that they stay pending until then. Ignored signals stay ignored.
     #[must_use]
     pub fn take() -> Self {
         let mut waiting: Vec<i32> =
@@ -58,7 +59,7 @@ impl Signals {
         Self { mask: change_mask(libc::SIG_BLOCK, &taken), child, pipe, taken }
     }
 
-    /// Lets `command` start with the inherited signal state, except for `ignored` signals.
+    /// Makes `command` start with the inherited signal state, but with the `ignored` signals ignored.
     pub(crate) fn hand_on<'c>(&self, command: &'c mut Command, ignored: &'static [i32]) -> &'c mut Command {
         let state = *self;
         let restore = move || {
@@ -74,7 +75,7 @@ impl Signals {
         unsafe { command.pre_exec(restore) }
     }
 
-    /// Waits for one of the signals that dxt-run takes; `None` if `limit` has passed.
+    /// Waits for one of the blocked signals; returns `None` when `limit` has passed.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> Option<Arrival> {
         let limit = limit.map(|limit| libc::timespec {
             tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
@@ -100,7 +101,7 @@ impl Signals {
         }
     }
 
-    /// Stops this process as `signal` would have; returns after SIGCONT.
+    /// Stops this process as the stop signal `signal` would have done; returns after SIGCONT.
     pub(crate) fn stop(&self, signal: i32) {
         raise(signal);
         change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
@@ -108,14 +109,14 @@ impl Signals {
     }
 }
 
-/// Sends a signal, unless the process is gone.
+/// Sends `signal` to `process`; does nothing if that no longer exists.
 pub(crate) fn send(process: i32, signal: i32) {
     // SAFETY: kill(2) takes numbers only.
     unsafe { libc::kill(process, signal) };
 }
 
-/// Ends this process by `signal`, without a core file, since the command may have left its own. Returns if the kernel does not end it, as
-/// for the first process of a container.
+/// Ends this process by `signal`, without a core file, since the command may have left its own. Returns only if the kernel does not end the
+/// process, as with the first process (PID 1) of a container.
 pub fn end_by(signal: i32) {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -142,7 +143,7 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
     set
 }
 
-/// Changes the mask of blocked signals; returns the old one.
+/// Changes the mask of blocked signals (`how` as in sigprocmask(2)); returns the old mask.
 fn change_mask(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
     let mut old = *set;
     // SAFETY: both sets live until the call returns.
@@ -150,7 +151,7 @@ fn change_mask(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
     old
 }
 
-/// Sets the action of a signal, if given; returns the old one.
+/// Sets the action of `signal` to `handler`, if given; returns the old action.
 fn action(signal: i32, handler: Option<libc::sighandler_t>) -> libc::sigaction {
     // SAFETY: zeroes are a valid sigaction: no handler, no flags, an empty mask.
     let mut old: libc::sigaction = unsafe { std::mem::zeroed() };

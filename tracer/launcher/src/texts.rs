@@ -1,10 +1,10 @@
-//! Helpers for bytes and text: messages, quoting for a shell, placeholders of patterns.
+//! Helpers for bytes and text: messages, shell quoting, and placeholders of patterns.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Prints `dxt-run: ...` to standard error in one write; ignores errors such as a closed standard error.
+/// Prints a message that begins with `dxt-run: ` to standard error in one write; ignores errors such as a closed standard error.
 macro_rules! say {
     ($($words:tt)*) => { $crate::texts::print_error(&format!($($words)*)) };
 }
@@ -14,13 +14,13 @@ pub(crate) fn print_error(words: &str) {
     let _ = std::io::stderr().write_all(format!("dxt-run: {words}\n").as_bytes());
 }
 
-/// Prints to standard output; ignores errors, since the reader may have closed it.
+/// Prints `bytes` to standard output; ignores errors, since the reader may have closed it.
 pub(crate) fn print(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// Quotes a word for a shell.
+/// Returns `word` quoted or escaped for a shell, as far as necessary.
 pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:./-".contains(byte);
@@ -36,7 +36,7 @@ pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     bytes.iter().flat_map(escaped).collect()
 }
 
-/// Returns `NAME=value` as one word.
+/// Returns the string `NAME=value`.
 pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     let mut word = OsString::from(name);
     word.push("=");
@@ -44,7 +44,7 @@ pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     word
 }
 
-/// Replaces each `%x` for which `with` returns a value.
+/// Returns the pattern in which each placeholder `%x` for which `with` returns a value is replaced.
 pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8>>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), pattern);
     while let Some((byte, behind)) = rest.split_first() {
@@ -60,7 +60,7 @@ pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8
     out
 }
 
-/// Escapes percent signs, so that a pattern takes the text literally.
+/// Returns the text with percent signs doubled, so that a pattern treats them literally.
 pub(crate) fn doubled(text: &OsStr) -> Vec<u8> {
     text.as_bytes()
         .iter()
@@ -78,7 +78,7 @@ pub(crate) fn os(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Returns a variable that is set and not empty.
+/// Returns the value of an environment variable, if set and not empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -1,8 +1,11 @@
-//! Model of an append concurrent with the cut, which takes the segments for the trace at the end: `record.rs` (`append`, `once_more`),
-//! `late.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`), `ends.rs` (`write_alone`, `end`
-//! with `Next::Destructors`) and `gate::barrier`. Each segment whose call returned must be found exactly once: in the trace; in the arena
-//! without a mark, if the trace could not be written; in the late arena, if it could; or, if the process was killed at any step of the
-//! cut, in the trace or by the recovery of its spool.
+//! Model of an append that runs concurrently with the cut, i.e. the step at process end that takes all segments for the trace. Code:
+//! `record.rs` (`append`, `once_more`), `late.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`),
+//! `ends.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`.
+//! Each segment whose call returned must be found exactly once:
+//! - in the trace
+//! - in the arena without a mark, if the trace could not be written
+//! - in the late arena, if the trace could be written
+//! - in the trace or by the recovery of the spool, if the process was killed at any step of the cut
 //!
 //! The append has only a compiler barrier between the store of its end and its load of the state. membarrier(2) makes each other running
 //! thread execute a full barrier between the call's begin and end; a thread that is not running executed one when it was descheduled. If
@@ -35,12 +38,12 @@ enum Fault {
     MarksStay,
 }
 
-/// Outcome of the cut.
+/// Result of the cut: trace written, trace not written, or process killed.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Written,
     Failed,
-    /// Killed before this step.
+    /// The process was killed before this step.
     Killed(usize),
 }
 
@@ -56,7 +59,7 @@ impl Slot {
         self.end.store(id, Ordering::Release);
     }
 
-    /// Returns the segment in this slot if its end `counts`.
+    /// Returns the segment in this slot if `counts` accepts its end.
     fn segment(&self, counts: impl Fn(u64) -> bool) -> Option<u64> {
         let end = self.end.load(Ordering::Acquire);
         let id = end & !MARKS;
@@ -70,7 +73,7 @@ impl Slot {
 struct Process {
     fault: Fault,
     state: AtomicU8,
-    /// True once the cut is over or the process is gone; sleeping threads wait for it.
+    /// True once the cut is over or the process no longer exists; parked threads wait for that.
     over: Mutex<bool>,
     wakes: Condvar,
     arena: [Slot; APPENDERS],
@@ -115,7 +118,7 @@ impl Process {
         }
     }
 
-    /// Runs the cut; returns the trace, if it exists under its name, and the header's `CUT`.
+    /// Runs the cut. Returns the trace, if it exists under its final name, and the header's `CUT` field.
     fn cut(&self, fate: Fate) -> (Option<Vec<u64>>, u32) {
         let is_killed = |step: usize| fate == Fate::Killed(step);
         let (mut trace, mut cut) = (None, 0);

@@ -1,7 +1,8 @@
-//! Model of a chunk's life: filled by its thread (`record.rs`), full (`arena.rs`, `filled`), claimed (`claim_full`; `chunk.rs`,
-//! `is_complete`), packed (`packed.rs`, `store`, `put`; `staging.rs`), then reused or made a chunk of blocks (`erase`, `give`,
-//! `become_packed`). Meanwhile a reader outside of the process follows the guarantees of `trace-format/SPOOL.md`. At any time it must
-//! find each segment at least once, under its thread and sequence number, by which it recognizes a segment found twice.
+//! Model of the life of a chunk (fixed-size part of the segment buffer). Its thread fills it (`record.rs`). It is full (`arena.rs`,
+//! `filled`) and claimed (`claim_full`; `chunk.rs`, `is_complete`). It is compressed into a block (`packed.rs`, `store`, `put`;
+//! `staging.rs`). Then it is reused for segments or for blocks (`erase`, `give`, `become_packed`). Meanwhile a reader outside of the
+//! process relies on the guarantees of `trace-format/SPOOL.md`. At any time it must find each segment at least once, with its thread and
+//! sequence number, by which it recognizes a segment found twice.
 //!
 //! The reader (`trace-format/src/spool/read/snapshot.rs`) looks in this order:
 //! 1. the slots, with the chunk's thread and sequence number before and after; it drops them all if either has changed
@@ -38,12 +39,12 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Destination of the block.
+/// Destination of the block into which the chunk's segments are compressed.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
-    /// A chunk that holds blocks.
+    /// Another chunk, which holds blocks.
     Elsewhere,
-    /// The chunk that the segments came from.
+    /// The chunk from which the segments came.
     Here,
 }
 
@@ -67,7 +68,7 @@ impl Block {
     }
 }
 
-/// One chunk that changes hands, its own block once it holds blocks, a block in another chunk, and a staging place.
+/// Spool of the model: one chunk that changes owners, its own block once it holds blocks, a block in another chunk, and a staging area.
 struct Spool {
     fault: Fault,
     full: AtomicU32,
@@ -81,7 +82,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// Fills the chunk: the last call is interrupted after it has got its slot, and a signal handler's call finds the chunk full.
+    /// Fills the chunk. The last call is interrupted after it has got its slot; a signal handler's call then finds the chunk full.
     fn fill(&self) {
         self.state.store(FULL, Ordering::Release);
         self.full.fetch_add(1, Ordering::Release);
@@ -142,7 +143,7 @@ impl Spool {
         [&self.state, &self.thread, &self.sequence].map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Returns the segments of thread 0 that a reader finds.
+    /// Returns the segments of thread 0 that a reader of the spool finds.
     fn read(&self) -> Vec<u64> {
         let blocks = || [&self.staging, &self.own_block, &self.other_block].map(Block::read).concat();
         let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };
@@ -161,7 +162,8 @@ impl Spool {
     }
 }
 
-/// Runs the life of a chunk of thread 0: packed while a reader looks or, unless `is_filled`, while it is being filled.
+/// Runs the life of a chunk of thread 0. It is compressed while a reader examines it or, if `is_filled` is false, while its thread fills
+/// it.
 fn life(fault: Fault, goes: Goes, is_filled: bool) {
     let spool = Arc::new(Spool {
         fault,

@@ -1,9 +1,10 @@
-//! Model of `gate.rs` (`pass`, `alone`): no thread is inside while another has the gate alone. That thread sees all earlier work, and
-//! later threads see its work. A thread that wants the gate alone waits by yielding, and gives up after a few attempts, as in the code.
+//! Model of `gate.rs` (`pass`, `alone`). Invariants: no thread is inside the gate while another holds it exclusively; the exclusive thread
+//! sees all earlier work, and later threads see its work. A thread that wants exclusive access yields while it waits and gives up after a
+//! few attempts, as in the code.
 //!
-//! A passing thread increments the number inside and then loads `closed`; a thread that wants to be alone sets `closed` and then loads
-//! the number inside. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two accesses
-//! of each.
+//! A passing thread increments the number of threads inside and then loads `closed`. A thread that wants exclusive access sets `closed` and
+//! then loads that number. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two
+//! accesses of each thread.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -24,14 +25,16 @@ struct Gate {
     fault: Fault,
     inside: AtomicU32,
     closed: AtomicBool,
-    /// Protected state: passing threads, threads alone, and operations done, which the thread alone increments without an atomic add.
+    /// Protected state: number of threads that have passed and not left yet.
     here: AtomicU32,
+    /// Protected state: number of threads with exclusive access.
     alone: AtomicU32,
+    /// Protected state: number of operations done; the exclusive thread increments it without an atomic add.
     done: AtomicU32,
 }
 
 impl Gate {
-    /// Passes the gate; false if it is closed: each further attempt is like the first.
+    /// Passes the gate; returns false if it is closed. The code would retry, but each further attempt is like the first.
     fn pass(&self) -> bool {
         if self.fault == Fault::LooksFirst {
             if self.closed.load(Ordering::SeqCst) {

@@ -1,10 +1,10 @@
-//! Model of `handles/rings.rs` (`with_mapping_of`, `end`, `add`): threads read the tracer's mapping of a ring while others (close,
-//! munmap) end the ring and set up the next one under the same name. Invariants: a mapping is not unmapped while it is read, and at most
-//! once.
+//! Model of `handles/rings.rs` (`with_mapping_of`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring while others
+//! (close, munmap) end the ring and set up the next one under the same name. Invariants: a mapping is never unmapped while it is read, and
+//! it is unmapped at most once.
 //!
-//! A reader announces itself and then loads the name; an end takes the name away and then loads the number of readers. The code relies on
-//! a total order of these four accesses, all SeqCst; the model has a fence between the two accesses of each. A mapping is a number, its
-//! unmapping a counter.
+//! A reader announces itself and then loads the ring's name. A thread that ends the ring clears the name and then loads the number of
+//! readers. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two accesses of each
+//! thread. In the model, a mapping is a number, and unmapping increments a counter.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -27,9 +27,9 @@ struct Ring {
     fault: Fault,
     name: AtomicUsize,
     users: AtomicU32,
-    /// Number of the mapping, or 0.
+    /// Number of the mapping; 0 if none.
     mapped: AtomicUsize,
-    /// Unmap count of each mapping.
+    /// Number of times that each mapping was unmapped.
     unmapped: [AtomicU32; 3],
 }
 
@@ -84,7 +84,7 @@ impl Ring {
     }
 }
 
-/// Runs the given functions concurrently on one ring.
+/// Runs the given thread functions concurrently on one ring.
 fn a_ring<const N: usize>(fault: Fault, threads: [fn(&Ring); N]) {
     let ring = Arc::new(Ring {
         fault,

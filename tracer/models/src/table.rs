@@ -1,9 +1,9 @@
 //! Model of `memory/area.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
-//! that a word stored last publishes: a journal record, the header of a chunk. Threads push records while another thread iterates and a
-//! reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records share a
-//! place, no access precedes backing, and backing, which may write zeros, never overwrites a record.
+//! that become visible by a word stored last (a journal record, the header of a chunk). Threads push records while another thread iterates
+//! and a reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records overlap,
+//! no record is accessed before its memory is backed by storage, and backing, which may write zeros, never overwrites a record.
 //!
-//! In the model a record is two words and its ready word, and the unit of backing is one record.
+//! In the model, a record is two words and its ready word, and storage is backed one record at a time.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -12,7 +12,7 @@ use loom::thread;
 
 const CAPACITY: usize = 2;
 
-/// Defect of a wrong model.
+/// Fault that is deliberately put into the model.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -34,7 +34,7 @@ struct Table {
     backing: AtomicUsize,
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Used size as published to readers of the spool.
+    /// Used size of the area, as published to readers of the spool.
     shown: AtomicUsize,
     places: [Made; CAPACITY],
 }
@@ -66,7 +66,8 @@ impl Table {
         }
     }
 
-    /// Backs places up to `end`, like `alone` around `back_alone` on a file system without fallocate(2), where zeros are written.
+    /// Backs the records up to `end` with storage, like `alone` around `back_alone`, on a file system without fallocate(2), where zeros are
+    /// written.
     fn back(&self, me: usize, end: usize) {
         let together = self.fault == Fault::BackTogether;
         while !together && self.backing.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -96,7 +97,7 @@ impl Table {
         Some(at)
     }
 
-    /// Returns the makers of the records below `used`.
+    /// Returns the threads that wrote the records below `used`.
     fn found(&self, used: usize) -> Vec<usize> {
         let whole = |place: &&Made| {
             assert!(place.backed.load(Ordering::Relaxed), "shown before it was backed");
@@ -111,7 +112,7 @@ impl Table {
     }
 }
 
-/// Runs two pushing threads concurrently with `reads`.
+/// Runs two threads that push records, concurrently with the reader `reads`.
 fn pushing(fault: Fault, reads: fn(&Table)) {
     let table = Table::new(fault);
     let pushers: Vec<_> = [1, 2]

@@ -1,9 +1,10 @@
-//! Model of `handles/description.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`): threads that move one
-//! position are serialized around the kernel's call (each takes a turn), so that each gets the offset at which its transfer really began.
-//! If a turn is taken over because its owner does not return for long, every thread whose offset may be wrong must know that it is an
-//! estimate: the thread that took the turn over, the one that lost it, and any that gets a turn while the lost one is still under way.
+//! Model of `handles/description.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`). Threads that move the same
+//! file position are serialized around the kernel's call (each takes a turn), so that each gets the offset at which its transfer really
+//! began. If a turn is taken over because its owner does not return for long, every thread whose offset may be wrong must know that the
+//! offset is an estimate: the thread that took the turn over, the one that lost it, and any that gets a turn while the lost call is still
+//! in progress.
 //!
-//! The kernel serializes such calls: here an atomic add. A bounded wait is a number of looks.
+//! The kernel serializes such calls: in the model, by an atomic add. A bounded wait is a number of checks.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -25,9 +26,9 @@ struct Description {
     kernel: AtomicU64,
     position: AtomicU64,
     mover: AtomicU32,
-    /// True if the position is no longer tracked.
+    /// True if the tracer no longer tracks the position.
     shared: AtomicBool,
-    /// True if some threads take no turns.
+    /// True if some threads move the position without taking turns.
     others: AtomicBool,
 }
 
@@ -37,7 +38,8 @@ impl Description {
         self.others.store(true, Ordering::Release);
     }
 
-    /// Moves the position by `bytes`; returns (offset by the tracer, true if an estimate, true offset). `None` if still waiting.
+    /// Moves the position by `bytes`; returns (offset computed by the tracer, true if it is an estimate, true offset). `None` if the thread
+    /// is still waiting.
     fn call(&self, me: u32, bytes: u64, takes_over: bool, fault: Fault) -> Option<(u64, bool, u64)> {
         let (mut turn, mut alone) = (me, true);
         if fault == Fault::NoTurns {
@@ -74,7 +76,7 @@ impl Description {
     }
 }
 
-/// Runs three threads that move the position; with `takes_over`, none of them waits for long.
+/// Runs three threads that move the position; if `takes_over` is true, none of them waits for long.
 fn moving(fault: Fault, takes_over: bool) {
     let description = Arc::new(Description::default());
     let movers = [(1, 10), (2, 100), (3, 1000)].map(|(me, bytes)| {

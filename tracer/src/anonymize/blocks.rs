@@ -1,10 +1,10 @@
-//! Anonymization of the job block and the process block. Each function destructures all fields, so that a new text field cannot be
-//! forgotten.
+//! Anonymization of a trace's job block (facts about the job) and process blocks (data of one process). Each function destructures all
+//! fields, so that a new text field cannot be forgotten.
 
 use super::{fingerprint, hash, is_on, path, word};
 use trace_format::meta::{DataSetDef, HintDef, Job, JobInfo, Mount, Process, ProcessInfo};
 
-/// Settings with numbers and fixed words as values; all other values may contain names and are hashed.
+/// Settings stored in clear text: their values are numbers or fixed words. All other values may contain names and are hashed.
 const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_ENABLE",
     "DXT_COUNTERS_FILES",
@@ -27,7 +27,8 @@ const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_JOB_BYTES",
 ];
 
-/// Prefixes of hint keys known to MPI and its libraries (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF). Other keys belong to the program.
+/// Prefixes of MPI info keys defined by MPI and its libraries (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF); they stay readable. Other keys are
+/// the program's own and are hashed.
 const KNOWN_HINTS: [&[u8]; 18] = [
     b"access_style",
     b"cb_",
@@ -48,7 +49,7 @@ const KNOWN_HINTS: [&[u8]; 18] = [
     b"striping_",
     b"start_iodevice",
 ];
-/// Hint values defined by MPI.
+/// Values of MPI info hints that MPI defines; they stay readable.
 const KNOWN_VALUES: [&[u8]; 12] = [
     b"enable",
     b"disable",
@@ -64,15 +65,15 @@ const KNOWN_VALUES: [&[u8]; 12] = [
     b"sequential",
 ];
 
-/// First user id in anonymous traces; hardly a system uses ids from here on, so that no user is mistaken for another.
+/// Lowest user ID written to anonymous traces: real user IDs are hardly ever this high, so no hashed ID equals that of another user.
 const USERS: u32 = 1 << 31;
 
-/// Returns the job block, anonymized if that is on.
+/// Returns the job block, anonymized if DXT_ANONYMIZE is set.
 pub(crate) fn job(job: Job) -> Job {
     if !is_on() {
         return job;
     }
-    // `names` arrives anonymized.
+    // `names` is anonymized already.
     let Job { info, ops, names, settings, mounts } = job;
     let JobInfo { key, scheduler, uid, exe, args, cwd, start_unix_ns, mpi, tracer } = info;
     let info = JobInfo {
@@ -97,7 +98,7 @@ pub(crate) fn job(job: Job) -> Job {
     Job { info, ops, names, settings, mounts }
 }
 
-/// Hashes the job's id in `SLURM_JOB_ID=123.0` and keeps the step.
+/// Hashes the job ID in a string such as `SLURM_JOB_ID=123.0`, but keeps the step (`.0`).
 fn job_id(scheduler: &str) -> String {
     let Some((variable, value)) = scheduler.split_once('=') else { return word(scheduler.as_bytes()) };
     let step = value.rsplit_once('.').filter(|(_, step)| step.bytes().all(|byte| byte.is_ascii_digit()));
@@ -107,7 +108,7 @@ fn job_id(scheduler: &str) -> String {
     }
 }
 
-/// Returns the process information, anonymized if that is on. Node names stay: reports name slow nodes.
+/// Returns the process information, anonymized if DXT_ANONYMIZE is set. Node names are kept, since reports name slow nodes.
 pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     if !is_on() {
         return info;
@@ -132,7 +133,7 @@ pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     info
 }
 
-/// Anonymizes a process block if that is on. `info` and the names of files arrive anonymized.
+/// Anonymizes the rest of a process block if DXT_ANONYMIZE is set. Its `info` and the file names are anonymized already.
 pub(crate) fn process(process: &mut Process) {
     if !is_on() {
         return;
@@ -142,7 +143,7 @@ pub(crate) fn process(process: &mut Process) {
         threads: _,
         files: _,
         streams: _,
-        // Belongs to the file system, with the names of its pools.
+        // Layouts describe the file system (with its pool names), not the user.
         layouts: _,
         missing: _,
         notes: _,

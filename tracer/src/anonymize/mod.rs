@@ -1,4 +1,4 @@
-//! DXT_ANONYMIZE: identifying strings are recorded as hashes with the site's key. The key never leaves the process.
+//! DXT_ANONYMIZE: identifying strings are recorded as keyed hashes. The key belongs to the site and never leaves the process.
 //!
 //! Identifying strings leave the process, in a trace or a spool, only through three functions, which hash them before:
 //! - `registry` names a file when it is first seen
@@ -21,19 +21,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Minimum length of a key, in bytes.
 const LEAST_KEY_BYTES: usize = 16;
-/// Length of a recorded hash, in bytes: 64 bits in hexadecimal.
+/// Length of a recorded hash, in characters: 64 bits in hexadecimal.
 const DIGITS: usize = 16;
 
 /// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Takes no heap memory, at most 100
 /// bytes of stack, and some 30 ns per name.
 static HASH: OnceLock<SipHasher24> = OnceLock::new();
-/// True if the key could not be read, so that hashes use a random key.
+/// True if the key could not be read; names are then hashed with a random key.
 static WITHOUT_KEY: AtomicBool = AtomicBool::new(false);
 
-/// Starts hashing names with the key in the file at `path`. For the constructor.
+/// Starts hashing names with the key in the file at `path`. Called by the library's constructor.
 ///
 /// # Errors
-/// The reason why the key cannot be read; names are then hashed with a random key.
+/// Returns the reason why the key cannot be read; names are then hashed with a random key.
 pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
     let key = config::content(path).and_then(|key| match key.len() {
         LEAST_KEY_BYTES.. => Ok(key),
@@ -53,7 +53,7 @@ pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Starts hashing names with a random key, for a process that cannot know if names may be recorded.
+/// Starts hashing names with a random key, for a process that does not know if anonymization is required.
 pub(crate) fn begin_without_key() {
     let _ = HASH.set(SipHasher24::new_with_keys(random::number(), random::number()));
 }
@@ -63,12 +63,12 @@ pub(crate) fn is_on() -> bool {
     HASH.get().is_some()
 }
 
-/// True if the required key is missing: nothing may be recorded then.
+/// True if a key is required but could not be read; nothing may be recorded then.
 pub(crate) fn lacks_key() -> bool {
     WITHOUT_KEY.load(Ordering::Relaxed)
 }
 
-/// Returns a value that distinguishes keys but reveals nothing else about them.
+/// Returns a fingerprint of the key: it tells different keys apart but reveals nothing else.
 fn fingerprint() -> String {
     word(b"the key of this trace")
 }
@@ -87,12 +87,12 @@ fn digits(text: &[u8]) -> [u8; DIGITS] {
     std::array::from_fn(|i| b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize])
 }
 
-/// Returns a name from the program as it may appear in a trace's file name.
+/// Returns a name given by the program, hashed if anonymization is on, for use in a trace's file name.
 pub(crate) fn in_file_name(name: &[u8]) -> Vec<u8> {
     if is_on() { digits(name).to_vec() } else { name.to_vec() }
 }
 
-/// Sets a key for tests, which run concurrently.
+/// Sets a fixed key for tests, which run concurrently.
 #[cfg(test)]
 fn begin_for_tests() {
     let _ = HASH.set(SipHasher24::new_with_keys(1, 2));

@@ -1,9 +1,9 @@
-//! Paths: each component is hashed on its own, so that files in one directory stay together, and stay on their file system. The extension
-//! is kept if it names a data format, which reveals nothing about the user.
+//! Anonymization of paths: each component is hashed separately, so that directory structure and mount points stay recognizable. The
+//! extension is kept if it names a data format, which reveals nothing about the user.
 
 use super::{DIGITS, digits};
 
-/// Extensions that are kept: data formats.
+/// File extensions that are kept in clear text: common data formats.
 const ENDINGS: [&[u8]; 48] = [
     b"h5",
     b"hdf5",
@@ -55,17 +55,17 @@ const ENDINGS: [&[u8]; 48] = [
     b"zip",
 ];
 
-/// Maximum number of hashes per path; the last one covers all remaining components.
+/// Maximum number of hashed components per path; the last hash covers all remaining components.
 const MOST_PARTS: usize = 64;
 
-/// Returns the length of the hashed path, in bytes.
+/// Returns the length of the anonymized form of `path`, in bytes.
 pub(crate) fn path_bytes(path: &[u8]) -> usize {
     let mut bytes = 0;
     each(path, |part| bytes += part.len());
     bytes
 }
 
-/// Writes the hashed path, which takes [`path_bytes`]. Allocates nothing.
+/// Writes the anonymized form of `path` to `out`, which must hold [`path_bytes`] bytes. Allocates nothing.
 pub(crate) fn path_into(path: &[u8], out: &mut [u8]) {
     let mut rest = out;
     each(path, |part| {
@@ -76,14 +76,14 @@ pub(crate) fn path_into(path: &[u8], out: &mut [u8]) {
     });
 }
 
-/// Returns the hashed path.
+/// Returns the anonymized form of `path`.
 pub(crate) fn path(path: &[u8]) -> Vec<u8> {
     let mut out = vec![0; path_bytes(path)];
     path_into(path, &mut out);
     out
 }
 
-/// Calls `with` for each piece of the hashed path.
+/// Calls `with` for each consecutive part of the anonymized path (hashes, slashes, extension).
 fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     let parts = path.splitn(MOST_PARTS, |&byte| byte == b'/');
     for (number, part) in parts.enumerate() {
@@ -102,7 +102,7 @@ fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns the extension of a name, if it may be kept.
+/// Returns the file extension of `name` if it may be kept in clear text.
 fn ending(name: &[u8]) -> Option<&'static [u8]> {
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     ENDINGS.into_iter().find(|known| name[dot + 1..].eq_ignore_ascii_case(known))

@@ -1,12 +1,12 @@
-//! DXT_JOB_BYTES: budget for the bytes that a job leaves in files.
+//! DXT_JOB_BYTES: budget, i.e. upper bound, for the bytes that a job leaves in files.
 //! - Upper bound per rank: job bytes / ranks. Per other process: job bytes / nodes ([`part`]).
-//! - Within it, a process reserves what it needs ([`reservation`]) from the node quota ([`quota`]), a file shared by all of the job's processes
-//!   on a node. At its end it returns what its traces did not take. A killed process returns nothing. So the sum is bounded for any
-//!   number of processes.
-//! - While there is no quota file, or another process blocks it, each process has its share, and the sum is not checked.
+//! - Within that bound, a process reserves what it needs ([`reservation`]) from the node quota ([`quota`]), a file shared by all of the
+//!   job's processes on a node. At its end, it returns what its traces did not use. A killed process returns nothing. So the sum is
+//!   bounded for any number of processes.
+//! - Without a quota file, or while another process blocks it, each process may use its own share, and the sum is not checked.
 //!
-//! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file: 1/4 of the
-//! share is for names, without which nothing can be recovered, and the rest minus the counters is for segments.
+//! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file. Of the share,
+//! 1/4 is for names, without which nothing can be recovered. The rest minus the counters is for segments.
 
 mod part;
 mod quota;
@@ -19,54 +19,56 @@ use crate::{config, mpi, registry, spool};
 use reservation::{Beginning, covers, source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes of segments in the traces of this process so far.
+/// Bytes of segments in the traces that this process has written so far.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
-/// Bytes of segments in the spool and beside it, and bytes of everything else there.
+/// Bytes of segments in the spool and in the files beside it.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
+/// Bytes of everything except segments in the spool and in the files beside it.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
-/// Number of times that segments were refused room because of the budget.
+/// Number of times that segments were refused memory or file space because the budget was exhausted.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of this process's finished traces, and of the trace that is being written.
+/// Bytes of this process's finished traces.
 static LEFT: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the trace that is being written.
 static GOING: AtomicU64 = AtomicU64::new(0);
 
-/// True if the quota was exhausted when the spool was created, which then has its minimum size.
+/// True if the quota was exhausted when the spool was created; the spool then has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
 
-/// Quota below which a starting process counts it as exhausted, in bytes.
+/// Remaining quota, in bytes, below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
-/// Divisor of the share that gives the part for names.
+/// Divisor of a process's share: 1/4 of it is for names.
 const NAMES_PART: u64 = 4;
-/// Minimum for names and for segments on their way into the trace, in bytes, however small the share is.
+/// Minimum bytes for names, and for segments not yet written to the trace, however small the process's share is.
 const LEAST_NAMES: u64 = 8 << 10;
 const LEAST_SEGMENTS: u64 = 256 << 10;
-/// Segment bytes in a spool of minimum size, before segments are folded into counters.
+/// Bytes for segments in a spool of minimum size; once they are full, segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
-/// Spool bytes besides segments and names, of a process with few threads: header, counters, and a block in transit.
+/// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block being transferred.
 const COUNTERS: u64 = 256 << 10;
-/// Largest piece that is never refused to names and counters, in bytes: counters stay exact, and calls keep their files.
+/// Maximum request for names and counters that is never refused, in bytes, so that counters stay exact and calls keep their file names.
 const SMALL_PIECE: u64 = 128 << 10;
 
-/// Approximate size of a file entry without its path, and of a stream with counters, in bytes before compression.
+/// Approximate size of a trace's file entry without its path, or of one set of counters, in bytes before compression.
 pub(crate) const FILE_BYTES: u64 = 48;
 pub(crate) const STREAM_BYTES: u64 = 64;
 
-/// Returns this process's share in bytes; `None` if there is no budget.
+/// Returns this process's share of the budget, in bytes; `None` if there is no budget.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
     let own = job / mpi::world().map_or(1, |world| u64::from(world.size.unsigned_abs()).max(1));
     Some(source().map_or(own, |source| own.min(source.share)))
 }
 
-/// True if a trace of `bytes` fits beside the existing traces; the spool is not counted, since it gives way to the trace.
+/// True if a trace of `bytes` fits into the budget beside the existing traces. The spool does not count, since the trace replaces it.
 pub(crate) fn covers_trace(bytes: u64) -> bool {
     share().is_none() || covers(LEFT.load(Ordering::Relaxed) + bytes)
 }
 
-/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size,
-/// and may grow if the quota was not exhausted.
+/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size.
+/// It may still grow if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
     let Some(share) = share() else { return true };
     let begun = reservation::begin(LEFT.load(Ordering::Relaxed) + bytes, LEAST_BEGINNING.min(share));
@@ -74,18 +76,18 @@ pub(crate) fn begin_spool(bytes: u64) -> bool {
     begun == Beginning::Whole
 }
 
-/// True if the spool has its minimum size and keeps nothing but counters.
+/// True if the spool has its minimum size and holds nothing but counters.
 pub(crate) fn is_least() -> bool {
     IS_LEAST.load(Ordering::Relaxed)
 }
 
-/// Notes the size of a trace that is about to be written.
+/// Registers the size of the trace that is about to be written.
 pub(crate) fn goes_into(bytes: usize) {
     GOING.store(bytes as u64, Ordering::Relaxed);
 }
 
-/// Returns what traces and spool do not use when nothing more is to be written for now, and registers what they do use if there is room.
-/// Preserves errno.
+/// Returns the reserved bytes that traces and spool do not use, once nothing more is to be written for now. Bytes used without a
+/// reservation are registered if there is room. Preserves errno.
 pub(crate) fn give_back() {
     if share().is_none() {
         return;
@@ -94,7 +96,8 @@ pub(crate) fn give_back() {
     reservation::keep_only(LEFT.load(Ordering::Relaxed) + spool);
 }
 
-/// Retries a reservation that failed because the quota was not accessible. Called before a trace is written, which reports the outcome.
+/// Retries a reservation that failed because the quota file was not accessible. Called before a trace is written, since the trace reports
+/// the result.
 pub(crate) fn ask_again() {
     if share().is_some() {
         let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
@@ -102,25 +105,25 @@ pub(crate) fn ask_again() {
     }
 }
 
-/// Returns the quota's job number and the bytes that it counts for this process's spool; zeros if none. The spool stays when the process
-/// executes another program, and the process that removes it returns those bytes ([`is_gone`]).
+/// Returns (job number of the quota, bytes reserved for this process's spool); zeros if there is no quota. The spool stays when the process
+/// executes another program; the process that later removes the spool returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
     share().and_then(|_| reservation::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
 }
 
-/// Returns the bytes of a removed spool with this record. A process that is not traced may have a quota but no settings.
+/// Returns to the quota `job` the `bytes` of a spool that was removed. Works without settings, since an untraced process may call it.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     if share().is_some() || reservation::is_prepared() {
         reservation::is_gone(job, bytes);
     }
 }
 
-/// Returns the bytes of segments in this process's traces.
+/// Returns the bytes of segments in the traces that this process has written.
 pub(crate) fn written() -> u64 {
     WRITTEN.load(Ordering::Relaxed)
 }
 
-/// Ends the writing of a trace: `written` is true if it exists, with `bytes` of segments.
+/// Ends the writing of a trace with `bytes` of segments; `written` is true if the trace exists.
 pub(crate) fn settle(bytes: u64, written: bool) {
     let going = GOING.swap(0, Ordering::Relaxed);
     if written {
@@ -129,19 +132,19 @@ pub(crate) fn settle(bytes: u64, written: bool) {
     }
 }
 
-/// True if no more files and data sets may get names of their own.
+/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
 pub(crate) fn is_spent_on_names() -> bool {
     let Some(share) = share() else { return false };
     let names = registry::table_bytes().max(spool::journal_bytes());
     names >= LEAST_NAMES && (names >= share / NAMES_PART || !covers_trace(names))
 }
 
-/// Purpose of a piece of the spool.
+/// Content for which space in the spool is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Segments, packed or not.
+    /// Segments, compressed or not.
     Segments,
-    /// Names and counters.
+    /// Names, counters and everything else except segments.
     Others,
 }
 
@@ -153,7 +156,7 @@ impl Piece {
         }
     }
 
-    /// Reserves `bytes` of growth for the spool or the files beside it; false if refused.
+    /// Reserves `bytes` of growth for the spool or the files beside it; returns false if refused.
     pub(crate) fn take(self, bytes: usize) -> bool {
         let Some(share) = share() else { return true };
         let (bytes, names) = (bytes as u64, share / NAMES_PART);
@@ -161,7 +164,7 @@ impl Piece {
         let others = (names + COUNTERS).max(OTHERS.load(Ordering::Relaxed));
         let most = match self {
             Self::Segments => share.saturating_sub(others + written()).max(least),
-            // Tables in use grow by doubling while there is enough.
+            // Tables in use double in size while enough is left.
             Self::Others if bytes > SMALL_PIECE => names,
             Self::Others => u64::MAX,
         };
@@ -177,7 +180,7 @@ impl Piece {
         taken
     }
 
-    /// True if `bytes` just taken are permitted: the quota covers them, or they are within the minimum of every process.
+    /// True if the `bytes` just reserved are permitted: the quota covers them, or they are within the minimum that every process may use.
     fn is_covered(self, bytes: u64, least: u64) -> bool {
         let segments = SEGMENTS.load(Ordering::Relaxed);
         covers(LEFT.load(Ordering::Relaxed) + segments + OTHERS.load(Ordering::Relaxed))
@@ -187,26 +190,26 @@ impl Piece {
             }
     }
 
-    /// Returns bytes that were taken for a piece that does not exist or no longer exists.
+    /// Returns `bytes` reserved for space that was not or is no longer used.
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
     }
 }
 
-/// Keeps the directory of the quota file open, if there is one.
+/// Keeps the directory of the quota file open, if there is one, so that it stays reachable.
 pub(crate) fn hold_directory() {
     if let Some(source) = share().and_then(|_| source()) {
         held::open(For::Budget, source.directory());
     }
 }
 
-/// True if segments were refused room because of the budget.
+/// True if segments were refused space because the budget was exhausted.
 pub(crate) fn has_refused() -> bool {
     REFUSED.load(Ordering::Relaxed) > 0
 }
 
-/// Resets the state in a forked child, which has its own share and has left nothing yet.
+/// Resets the budget state in a forked child, which has its own share and has written nothing yet.
 pub(crate) fn in_child() {
     WRITTEN.store(0, Ordering::Relaxed);
     SEGMENTS.store(0, Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! A node's part of a job's budget, from environment variables of scheduler and launcher, without communication.
+//! A node's part of the job's budget, derived from environment variables of scheduler and launcher, without communication.
 
 use crate::config::Environment;
 use std::ffi::CStr;
 
-/// Variables with a job's number of nodes, by scheduler.
+/// Environment variables that hold the job's number of nodes, by scheduler.
 const NODES: [&CStr; 7] = [
     c"SLURM_JOB_NUM_NODES",
     c"SLURM_NNODES",
@@ -14,7 +14,7 @@ const NODES: [&CStr; 7] = [
     c"NHOSTS",
 ];
 
-/// Variables with the total number of ranks and the number of ranks on this node, by launcher.
+/// Pairs of environment variables, by launcher: total number of ranks, number of ranks on this node.
 const RANKS: [(&CStr, &CStr); 4] = [
     (c"OMPI_COMM_WORLD_SIZE", c"OMPI_COMM_WORLD_LOCAL_SIZE"),
     (c"PMI_SIZE", c"MPI_LOCALNRANKS"),
@@ -22,7 +22,7 @@ const RANKS: [(&CStr, &CStr); 4] = [
     (c"PMI_SIZE", c"PALS_LOCAL_SIZE"),
 ];
 
-/// Maximum path length of a node file, in bytes.
+/// Maximum path length of a scheduler's node file, in bytes.
 const MOST_PATH: usize = libc::PATH_MAX as usize;
 
 fn number(environment: &impl Environment, name: &CStr) -> Option<u64> {
@@ -30,12 +30,12 @@ fn number(environment: &impl Environment, name: &CStr) -> Option<u64> {
     text.trim().parse().ok().filter(|&number| number > 0)
 }
 
-/// Returns the number of ranks that the launcher of this process has started.
+/// Returns the total number of ranks, as reported by the launcher; `None` if unknown.
 pub(super) fn ranks(environment: &impl Environment) -> Option<u64> {
     RANKS.iter().find_map(|(all, _)| number(environment, all))
 }
 
-/// Returns the job's number of nodes: the scheduler's; else ranks / ranks on this node, rounded up; else 1.
+/// Returns the job's number of nodes: as reported by the scheduler, else (ranks / ranks on this node) rounded up, else 1.
 pub(super) fn nodes(environment: &impl Environment) -> u64 {
     let of_scheduler = || NODES.iter().find_map(|name| number(environment, name));
     let of_launcher = || {
@@ -47,7 +47,7 @@ pub(super) fn nodes(environment: &impl Environment) -> u64 {
     of_scheduler().or_else(|| of_lsf(environment)).or_else(|| of_pbs(environment)).or_else(of_launcher).unwrap_or(1)
 }
 
-/// Counts the hosts of LSF, which lists each with its number of processors.
+/// Counts the hosts in LSF's variable, which lists each host with its number of processors.
 fn of_lsf(environment: &impl Environment) -> Option<u64> {
     let words = environment.get(c"LSB_MCPU_HOSTS")?.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     Some(words.count() as u64 / 2).filter(|&nodes| nodes > 0)

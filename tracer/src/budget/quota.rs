@@ -1,12 +1,12 @@
-//! The node quota file: one number, the bytes of DXT_JOB_BYTES that a job's processes on this node have reserved. Each process opens the
-//! file, locks it, changes the number and closes it. A process that brings the number to zero deletes the file: a job that leaves nothing
-//! leaves no quota file.
+//! Node quota file: a shared counter of the bytes of DXT_JOB_BYTES that the job's processes on this node have reserved. Each process opens
+//! the file, locks it, changes the number and closes it. The process that brings the number to zero deletes the file, so a job that leaves
+//! nothing leaves no quota file either.
 //!
-//! Bounds: a dozen system calls without contention, a few hundred bytes of stack, no allocation, at most [`MOST_WAITS`] ms of waiting in
-//! total, even if the file comes and goes. The wait is bounded because the process that holds the lock may be stopped. Callers that can
-//! do without an answer do not wait ([`Patience`]). The lock belongs to the open file description, not to the process (fcntl(2),
-//! F_OFD_SETLK), and is released before the close; a child forked meanwhile by another thread shares the description and closes its copy.
-//! A process killed in between leaves no lock.
+//! Bounds: a dozen system calls without contention, a few hundred bytes of stack, no allocation, and at most [`MOST_WAITS`] ms of waiting
+//! in total, even if the file is deleted and recreated meanwhile. The wait is bounded because the lock holder may be stopped. Callers that
+//! can proceed without an answer do not wait ([`Patience`]).
+//! The lock belongs to the open file description, not to the process (fcntl(2), F_OFD_SETLK), and is released before the close. A child
+//! forked meanwhile by another thread shares the description and closes its copy. A killed process leaves no lock.
 //!
 //! Other users may be able to write to the directory. The file is trusted only if it is a regular file of this user without further hard
 //! links, not writable by others, and either empty or this job's quota file; symbolic links are not followed, and no other file is ever
@@ -18,16 +18,16 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
 
-/// Location of a quota file and the job that it belongs to.
+/// Path of a quota file, and the job to which it belongs.
 #[derive(Debug)]
 pub(super) struct Quota {
     directory: CString,
     path: CString,
-    /// Number that distinguishes the job's quota file from others.
+    /// Number that identifies the job; the quota file contains it.
     job: u64,
 }
 
-/// Reason why the number could not be changed.
+/// Reason why the quota could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself.
@@ -36,23 +36,23 @@ pub(super) enum Trouble {
     ForGood,
 }
 
-/// Time to wait for a lock held by another process.
+/// Limit on the wait for a lock that another process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// Up to this many milliseconds, at most [`MOST_WAITS`].
+    /// Waits for the lock up to this many ms, at most [`MOST_WAITS`].
     Waits(u32),
-    /// Only a few yields of the processor.
+    /// Never sleeps for the lock; only yields the processor a few times.
     Hardly,
 }
 
-/// Objects to create if there is no quota file.
+/// Objects to create if the quota file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Making {
-    /// The file and its directory.
+    /// The quota file and its directory.
     All,
-    /// The file.
+    /// The quota file only.
     Quota,
-    /// Nothing; the reserved number is then 0.
+    /// Nothing; the number of reserved bytes then counts as 0.
     Nothing,
 }
 
@@ -61,18 +61,18 @@ const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x01");
 
-/// Maximum waits of 1 ms for the lock in total; the `YIELDS` attempts before them, at each open, only yield.
+/// Maximum total wait for the lock, in ms (sleeps of 1 ms). The `YIELDS` attempts at each open come first and only yield the processor.
 pub(super) const MOST_WAITS: u32 = 100;
 const YIELDS: u32 = 20;
-/// Maximum opens of a quota file that other processes delete meanwhile.
+/// Maximum number of attempts to open a quota file that other processes delete meanwhile.
 const MOST_OPENS: u32 = 8;
 
-/// Descriptor of the open quota file, and the file's identity: a forked child closes its copy, locked or not.
+/// Descriptor of the open quota file, or -1. Kept, with the file's device and inode, so that a forked child can close its copy.
 static OPEN: AtomicI32 = AtomicI32::new(-1);
 static OPEN_DEVICE: AtomicU64 = AtomicU64::new(0);
 static OPEN_INODE: AtomicU64 = AtomicU64::new(0);
 
-/// Open quota file, locked or not; `is_new` if this open created it.
+/// Quota file that is open, locked or not; `is_new` if this process created it.
 struct Opened {
     file: libc::c_int,
     is_new: bool,
@@ -97,7 +97,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Tries to take the lock.
+    /// Tries once to lock the quota file; the error is an errno value.
     fn lock(&self) -> Result<(), libc::c_int> {
         let lock = whole_file(libc::F_WRLCK);
         // SAFETY: the structure is ours.
@@ -105,7 +105,7 @@ impl Opened {
         if done { Ok(()) } else { Err(errno::save().value()) }
     }
 
-    /// Takes the lock, waiting for up to `waits` ms; decrements `waits` by the ms spent.
+    /// Takes the lock; waits up to `waits` ms and subtracts the time spent from `waits`.
     fn wait_for_lock(&self, waits: &mut u32) -> Result<(), Trouble> {
         let mut yields = 0;
         loop {
@@ -181,7 +181,7 @@ fn is_ours(about: &libc::stat) -> bool {
         && about.st_mode & 0o177 == 0
 }
 
-/// Closes the quota file in a forked child, since another thread of the parent may have had it open.
+/// Closes the quota file in a forked child, in case another thread of the parent had it open at the fork.
 pub(super) fn in_child() {
     let open = OPEN.swap(-1, Ordering::Relaxed);
     let which = (OPEN_DEVICE.load(Ordering::Relaxed), OPEN_INODE.load(Ordering::Relaxed));
@@ -192,7 +192,7 @@ pub(super) fn in_child() {
     }
 }
 
-/// Returns the hash of all words but the last.
+/// Returns the hash of all words except the last, which stores it.
 fn check(words: &[u64; WORDS]) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words.iter().take(WORDS - 1)) {
@@ -202,24 +202,24 @@ fn check(words: &[u64; WORDS]) -> u64 {
 }
 
 impl Quota {
-    /// Returns the quota file called `name` in `directory`, for this job number.
+    /// Makes a handle for the quota file `name` in `directory`, for the job with this number. Opens nothing.
     pub(super) fn new(directory: CString, name: &str, job: u64) -> Option<Self> {
         let path = CString::new([directory.to_bytes(), b"/", name.as_bytes()].concat()).ok()?;
         Some(Self { directory, path, job })
     }
 
-    /// Returns the directory of the file.
+    /// Returns the directory of the quota file.
     pub(super) fn directory(&self) -> &CStr {
         &self.directory
     }
 
-    /// Returns the number that distinguishes the job's quota file from others.
+    /// Returns the number that identifies the job.
     pub(super) const fn job(&self) -> u64 {
         self.job
     }
 
-    /// Applies `change` to the number of reserved bytes; returns (before, after). For one thread of a process at a time, with signals
-    /// blocked: a handler would wait for the code that it has interrupted. Preserves errno.
+    /// Applies `change` to the number of reserved bytes; returns (before, after). Must be called by one thread of a process at a time and
+    /// with signals blocked, since a handler would wait for the code that it interrupted. Preserves errno.
     pub(super) fn change(
         &self,
         making: Making,
@@ -286,7 +286,7 @@ impl Quota {
         Err(Trouble::ForNow)
     }
 
-    /// Returns the number of reserved bytes; `None` if the file is not trusted.
+    /// Reads the number of reserved bytes; `None` if the file is not trusted.
     fn read(&self, file: &Opened, about: &libc::stat) -> Option<u64> {
         match about.st_size {
             _ if !is_ours(about) || about.st_nlink != 1 => None,
@@ -301,7 +301,7 @@ impl Quota {
         }
     }
 
-    /// Deletes the locked file. Processes that have opened it meanwhile see its link count of 0.
+    /// Deletes the locked file. Processes that have opened it meanwhile notice by its link count of 0.
     fn remove(&self, locked: &libc::stat) {
         // SAFETY: an all-zero stat is a valid one.
         let mut there: libc::stat = unsafe { std::mem::zeroed() };
@@ -316,13 +316,13 @@ impl Quota {
         }
     }
 
-    /// Opens the file, and creates it if missing and `making` allows that; `None` if missing and not to be created.
+    /// Opens the quota file, or creates it if `making` allows that. `None` if the file is missing and must not be created.
     fn open(&self, making: Making) -> Result<Option<Opened>, Trouble> {
         for tried in 0..MOST_OPENS {
             let made = match Opened::open(&self.path, 0) {
                 Err(libc::ENOENT) if making == Making::Nothing => return Ok(None),
                 Err(libc::ENOENT) => Opened::open(&self.path, libc::O_CREAT | libc::O_EXCL).inspect(|file| {
-                    // Regardless of the umask: it will be opened again.
+                    // Set regardless of the umask, since the file will be opened again.
                     // SAFETY: the descriptor is ours. A file system without permissions refuses.
                     unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.file, 0o600) };
                 }),
@@ -330,7 +330,7 @@ impl Quota {
             };
             match made {
                 Ok(file) => return Ok(Some(file)),
-                // Another process was first.
+                // Another process created it first.
                 Err(libc::EEXIST | libc::EINTR) => {}
                 // The directory of spools is created together with the first of them.
                 Err(libc::ENOENT) if tried == 0 && making == Making::All && !held::is_in_force() => {

@@ -1,9 +1,9 @@
-//! This process's reservation from its node quota: taken in large portions, so that the quota file is opened rarely, never above the
-//! process's share, and returned when unused. Threads of one process are serialized. May be called wherever the spool grows or a file
-//! gets a name, also in a signal handler: allocates nothing and preserves errno.
+//! This process's reservation from its node quota. It is taken in large portions, so that the quota file is opened rarely; it never exceeds
+//! the process's share; and unused bytes are returned. Threads of a process are serialized. The functions may be called wherever the spool
+//! grows or a file gets a name, also in a signal handler: they allocate nothing and preserve errno.
 //!
-//! If the quota file cannot be accessed in time, the process continues by its last answer, initially as if it owned its share. Once the
-//! file is accessible, it registers the bytes taken meanwhile. It waits for the file briefly at start, and once more before it writes or
+//! If the quota file cannot be accessed in time, the process acts on the last answer; without one, it may use its whole share. Once the
+//! file is accessible, it registers the bytes used meanwhile. It waits for the file briefly at start, and once more before it writes or
 //! returns bytes.
 #![expect(unsafe_code, reason = "shares what is leaked")]
 
@@ -19,56 +19,56 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, A
 /// Bytes of the job's budget reserved for this process.
 static RESERVED: AtomicU64 = AtomicU64::new(0);
 
-/// Quota that this process may reserve from.
+/// Quota from which this process reserves bytes.
 pub(super) struct Source {
     quota: Quota,
     /// Bytes of the job's budget that belong to this node.
     part: u64,
-    /// Upper bound for this process, in bytes, by what is known before MPI_Init.
+    /// Upper bound for this process, in bytes, computed from what is known before MPI_Init.
     pub(super) share: u64,
 }
 
-/// Null without a budget, or without a job that could have other processes. Never freed.
+/// Quota of this process; null without a budget, or without a job that could have other processes. Never freed.
 static SOURCE: AtomicPtr<Source> = AtomicPtr::new(std::ptr::null_mut());
 
-/// State of the node quota: not known yet, in use, or unusable.
+/// State of the node quota: unknown yet, in use, or unusable.
 static STANDING: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const USED: u8 = 1;
 const UNUSABLE: u8 = 2;
 
-/// The thread that changes the quota, or 0. `MOST_WAITS` bounds another thread's retries, nearly all 1 ms apart.
+/// Number of the thread that is changing the quota, or 0. `MOST_WAITS` bounds the retries of another thread, nearly all of them 1 ms apart.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 const MOST_WAITS: u32 = 300;
 
-/// Exponential backoff: consecutive failures (quota exhausted or not accessible), and the number of requests to skip before the next
-/// attempt, 2^failures.
+/// Exponential backoff: number of consecutive failures (quota exhausted or not accessible).
 static FAILED: AtomicU32 = AtomicU32::new(0);
+/// Exponential backoff: number of requests to skip before the next attempt, 2^failures.
 static SKIPS: AtomicU64 = AtomicU64::new(0);
 const MOST_DOUBLINGS: u32 = 20;
-/// Cap on the backoff if the quota was not accessible: an attempt without waiting is cheap.
+/// Maximum exponent of the backoff if the quota was not accessible, since an attempt without waiting is cheap.
 const MOST_UNASKED_DOUBLINGS: u32 = 6;
 
-/// True if the quota was exhausted at the last answer.
+/// True if the quota was exhausted when it last answered.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
 
-/// Waits without success since the quota last answered: at most one to reserve, and one more to settle.
+/// Number of unsuccessful waits since the quota last answered: at most one to reserve, and one more to return bytes.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 const MOST_TO_TAKE: u32 = 1;
 const MOST_IN_VAIN: u32 = 2;
 
-/// Wait at process start, in ms: a process loses nothing if the wait is in vain.
+/// Maximum wait at process start, in ms; an unsuccessful wait does no harm.
 const WAIT_TO_BEGIN: u32 = 20;
 
-/// True if this process is counted in the trace as one that could not access the quota.
+/// True if the trace already reports that this process could not access the quota.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Portion reserved at once: 1/`QUANTA` of the node's part, within the bounds below, in bytes.
+/// Portion reserved at once, in bytes: 1/`QUANTA` of the node's part, within the bounds below.
 const QUANTA: u64 = 1 << 10;
 const LEAST_QUANTUM: u64 = 64 << 10;
 const MOST_QUANTUM: u64 = 4 << 20;
 
-/// Determines the quota file of this process, if any. For the constructor, once the identity of the process is known.
+/// Determines the quota file of this process, if any. Called by the constructor, once the identity of the process is known.
 pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
     let Some(identity) = job::identity() else { return };
     let (Some(job), Some(whole)) = (config.site.job_bytes, &identity.whole) else { return };
@@ -92,12 +92,13 @@ impl Source {
     }
 }
 
-/// True if [`prepare`] has found that there may be a node quota.
+/// True if [`prepare`] has found a quota that this process may have to use.
 pub(super) fn is_prepared() -> bool {
     !SOURCE.load(Ordering::Acquire).is_null()
 }
 
-/// Returns the quota to reserve from; `None` if this process has its share to itself. Only if there is a budget.
+/// Returns the quota from which to reserve; `None` if no quota applies and this process may use its whole share. Call only if there is a
+/// budget.
 pub(super) fn source() -> Option<&'static Source> {
     if STANDING.load(Ordering::Relaxed) == UNUSABLE {
         return None;
@@ -110,15 +111,15 @@ pub(super) fn source() -> Option<&'static Source> {
     source
 }
 
-/// Marks the quota as unusable for good; counts that once in the trace.
+/// Marks the quota as unusable for the rest of the process, and counts that once in the trace.
 fn is_unusable() {
     if STANDING.swap(UNUSABLE, Ordering::Relaxed) != UNUSABLE && !NOTED.swap(true, Ordering::Relaxed) {
         Note::OwnShare.count();
     }
 }
 
-/// Runs `change` while no other thread of this process changes the quota and no signal handler can interrupt; `None` if another thread
-/// takes long. Preserves errno.
+/// Runs `change` while no other thread of this process changes the quota and no signal handler can interrupt. Returns `None` if another
+/// thread holds the quota for too long. Preserves errno.
 fn changing<T>(change: impl FnOnce() -> T) -> Option<T> {
     let errno = errno::save();
     // Blocks SIGABRT too: its handler returns bytes, and would wait for the code that it has interrupted.
@@ -144,17 +145,17 @@ fn alone<T>(change: impl FnOnce() -> T) -> Option<T> {
     Some(result)
 }
 
-/// Outcome of a reservation.
+/// Result of a request for bytes of the quota.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Covered,
-    /// Less is left than was requested.
+    /// Refused: less is left than was requested.
     Nothing,
-    /// The quota could not be accessed in time.
+    /// No answer: the quota could not be accessed in time.
     None,
 }
 
-/// Wait for the quota's lock, in ms, unless `most_in_vain` waits have failed already.
+/// Limit on the wait for the quota's lock, in ms; no wait after `most_in_vain` unsuccessful ones.
 #[derive(Clone, Copy)]
 struct Wait {
     ms: u32,
@@ -166,12 +167,12 @@ const TO_TAKE: Wait = Wait { ms: MOST_WAIT, most_in_vain: MOST_TO_TAKE };
 const TO_SETTLE: Wait = Wait { ms: MOST_WAIT, most_in_vain: MOST_IN_VAIN };
 
 impl Source {
-    /// True if the reservation covers `bytes` of this process in total.
+    /// True if the reservation covers a total of `bytes` for this process.
     fn has(bytes: u64) -> bool {
         bytes <= RESERVED.load(Ordering::Relaxed)
     }
 
-    /// Changes the quota. While it is not accessible, the trace counts this process ([`Note::OwnShare`]).
+    /// Applies `change` to the quota. If the quota is not accessible, the trace counts this process ([`Note::OwnShare`]).
     fn ask(&self, making: Making, wait: Wait, change: &dyn Fn(u64) -> u64) -> Result<(u64, u64), Trouble> {
         let in_vain = IN_VAIN.load(Ordering::Relaxed);
         let patience = if in_vain < wait.most_in_vain { Patience::Waits(wait.ms) } else { Patience::Hardly };
@@ -196,7 +197,7 @@ impl Source {
         changed
     }
 
-    /// Raises the reservation to `needed` bytes in total, or at least by `least` of the missing ones.
+    /// Raises the reservation to a total of `needed` bytes. If not all missing bytes can be granted, `least` of them suffice.
     fn draw(&self, needed: u64, least: u64, wait: Wait) -> Answer {
         let drawn = changing(|| {
             // Another thread may have reserved meanwhile.
@@ -204,7 +205,7 @@ impl Source {
             let Some(lacking) = needed.checked_sub(have).filter(|&lacking| lacking > 0) else { return Answer::Covered };
             let most = super::share().unwrap_or(u64::MAX).saturating_sub(have);
             let take = |reserved: u64| reserved + self.portion(lacking, least.min(lacking), most, reserved);
-            // A process that has reserved before had a directory.
+            // If the process has reserved before, the directory exists.
             let making = if STANDING.load(Ordering::Relaxed) == USED { Making::Quota } else { Making::All };
             match self.ask(making, wait, &take) {
                 Ok((before, after)) => {
@@ -212,7 +213,7 @@ impl Source {
                     if after > before { Answer::Covered } else { Answer::Nothing }
                 }
                 Err(Trouble::ForNow) => Answer::None,
-                // No quota: this process has its share.
+                // Without a quota, this process may use its whole share.
                 Err(Trouble::ForGood) => Answer::Covered,
             }
         });
@@ -231,7 +232,8 @@ impl Source {
         answer
     }
 
-    /// Bytes granted to a process that lacks `lacking` and may have up to `most` more, when `reserved` are taken on the node.
+    /// Returns the bytes to grant to a process that needs `lacking` more (or at least `least`) and may have at most `most` more, if
+    /// `reserved` bytes are taken on the node.
     fn portion(&self, lacking: u64, least: u64, most: u64, reserved: u64) -> u64 {
         let rest = self.part.saturating_sub(reserved);
         if lacking <= rest.min(most) {
@@ -246,8 +248,8 @@ impl Source {
     }
 }
 
-/// True if this process may leave `bytes` in total: the quota covers them, or does not exist, or is not accessible and was not exhausted
-/// at its last answer. Only if there is a budget.
+/// True if this process may leave a total of `bytes`: the quota covers them, or does not exist, or is not accessible and was not exhausted
+/// at its last answer. Call only if there is a budget.
 pub(super) fn covers(bytes: u64) -> bool {
     let Some(quota) = source() else { return true };
     if Source::has(bytes) {
@@ -262,7 +264,7 @@ pub(super) fn covers(bytes: u64) -> bool {
     source().is_none() || Source::has(bytes) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Retries to reserve `bytes` in total if the quota was not accessible. Only if there is a budget.
+/// Retries to reserve a total of `bytes` if the quota was not accessible. Call only if there is a budget.
 pub(super) fn ask_again(bytes: u64) {
     let Some(quota) = source().filter(|_| NOTED.load(Ordering::Relaxed)) else { return };
     if !Source::has(bytes) {
@@ -272,23 +274,23 @@ pub(super) fn ask_again(bytes: u64) {
     }
 }
 
-/// Resets the backoff: the next request goes to the quota.
+/// Resets the backoff, so that the next request accesses the quota.
 pub(crate) fn asks_anew() {
     SKIPS.store(0, Ordering::Relaxed);
 }
 
-/// Reservation of a process at its start.
+/// Result of a process's first reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// All that it needs, or there is no quota.
+    /// All bytes that it needs are reserved, or there is no quota.
     Whole,
-    /// Less than it needs.
+    /// Some of the bytes that it needs are reserved.
     Part,
-    /// Nothing.
+    /// Nothing is reserved.
     Nothing,
 }
 
-/// Reserves `needed` bytes in total for this process at its start, or at least `least`. Only if there is a budget.
+/// Makes this process's first reservation: a total of `needed` bytes, or at least `least`. Call only if there is a budget.
 pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     let answer = match source() {
         Some(source) if !Source::has(needed) => source.draw(needed, least, TO_BEGIN),
@@ -296,7 +298,7 @@ pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     };
     match answer {
         Answer::Nothing => Beginning::Nothing,
-        // Until the quota knows of this process, it takes no more at once than where little is left.
+        // While the quota does not know this process, it acts as if little were left.
         Answer::None if IS_EMPTY.load(Ordering::Relaxed) => Beginning::Nothing,
         Answer::None => Beginning::Part,
         // The quota may have turned out not to exist.
@@ -305,8 +307,8 @@ pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     }
 }
 
-/// Sets the reservation to the `needed` bytes that this process leaves and wants for now: returns the excess, or registers the missing
-/// bytes if there is room. Only if there is a budget.
+/// Sets the reservation to `needed`, the bytes that this process leaves or still wants. Returns the excess to the quota, or registers
+/// missing bytes if there is room. Call only if there is a budget.
 pub(super) fn keep_only(needed: u64) {
     let Some(source) = source() else { return };
     let settle = || {
@@ -337,13 +339,13 @@ pub(super) fn keep_only(needed: u64) {
     changing(|| while !settle() {});
 }
 
-/// Returns the quota's job number and the bytes reserved for this process beyond `bytes`, for the program that it executes next.
+/// Returns (job number of the quota, bytes reserved for this process beyond `bytes`), to be passed to the program that it executes next.
 pub(super) fn known_beside(bytes: u64) -> Option<(u64, u64)> {
     let source = source()?;
     Some((source.quota.job(), RESERVED.load(Ordering::Relaxed).saturating_sub(bytes)))
 }
 
-/// Returns the `bytes` that the quota of `job` had reserved for a file that no longer exists, as [`known_beside`] reported them.
+/// Returns to the quota of `job` the `bytes` reserved for a file that no longer exists, as reported by [`known_beside`].
 pub(super) fn is_gone(job: u64, bytes: u64) {
     let Some(source) = source().filter(|source| source.quota.job() == job && bytes > 0) else { return };
     changing(|| {
@@ -356,8 +358,8 @@ pub(super) fn is_gone(job: u64, bytes: u64) {
     });
 }
 
-/// Resets the state in a forked child, which has reserved nothing and finds out itself if the quota is usable. If its parent has waited
-/// in vain, the child does not wait.
+/// Resets the state in a forked child, which has reserved nothing and must find out for itself if the quota is usable. If its parent has
+/// waited without success, the child does not wait.
 pub(super) fn in_child() {
     quota::in_child();
     CHANGING.store(0, Ordering::Relaxed);
@@ -379,7 +381,7 @@ mod tests {
     use crate::config;
     use std::ffi::{CStr, CString};
 
-    /// Without a budget no file is opened, no name is set, and no thread waits.
+    /// Test: without a budget no file is opened, no name is set, and no thread waits.
     #[test]
     fn without_a_budget_there_is_no_pot() {
         let environment: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DXT_JOB_ID", "7"), (c"SLURM_JOB_ID", "7")];

@@ -15,11 +15,11 @@ const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
 /// Memory for segments, divided into chunks.
 pub(crate) struct Arena {
     area: Area,
-    /// Number of full chunks not packed yet.
+    /// Number of full chunks whose segments are not yet packed (encoded in memory).
     full: AtomicUsize,
-    /// Offset at which the search for a full chunk continues.
+    /// Offset in the arena at which the search for a full chunk continues.
     next: AtomicUsize,
-    /// First slot of the chunk that collects packed blocks, or 0.
+    /// Address of the first slot of the chunk that collects packed (encoded) blocks, or 0.
     pub(super) takes: AtomicUsize,
 }
 
@@ -28,15 +28,15 @@ impl Arena {
         Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
-    /// Reserves `capacity` bytes of address space; false if the system refuses.
+    /// Reserves `capacity` bytes of address space for the arena; false if the system refuses.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         self.area.prepare(capacity)
     }
 
-    /// Places the arena in the spool from now on.
+    /// Moves the arena into `part`, a part of the spool.
     ///
     /// # Safety
-    /// No chunk has been cut yet, and `part` stays mapped as long as the arena may be used.
+    /// No chunk may have been allocated yet, and `part` must stay mapped as long as the arena may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.area.lend(part) };
@@ -48,12 +48,12 @@ impl Arena {
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
-    /// Allocates all of the arena.
+    /// Makes the memory of the whole arena usable now, because that is impossible later.
     pub(crate) fn back_ahead(&self) {
         self.area.back_ahead(usize::MAX);
     }
 
-    /// Cuts a chunk of twice the size of the thread's last one; `None` when the arena is full.
+    /// Allocates a chunk of twice the size of the thread's last one (`last_bytes`); `None` if the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;
         let mut bytes = wanted;
@@ -66,13 +66,13 @@ impl Arena {
         Some(Chunk::cut(header, bytes as u32))
     }
 
-    /// Marks a full chunk as available for packing.
+    /// Marks a full chunk as available for packing (encoding in memory).
     pub(crate) fn filled(&self, chunk: Chunk) {
         chunk.set_state(State::Full);
         self.full.fetch_add(1, Ordering::Release);
     }
 
-    /// Claims a full chunk for packing; `None` if there is none.
+    /// Claims a full chunk for packing (encoding in memory); `None` if there is none.
     pub(crate) fn claim_full(&self) -> Option<Chunk> {
         self.full.fetch_update(Ordering::AcqRel, Ordering::Acquire, |full| full.checked_sub(1)).ok()?;
         // The counter promises one chunk: two rounds find it, unless other threads keep claiming those found.
@@ -90,7 +90,7 @@ impl Arena {
         None
     }
 
-    /// Returns all chunks by address.
+    /// Returns all chunks in address order.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk> {
         self.from(0).map(|(_, chunk)| chunk)
     }
@@ -102,7 +102,7 @@ impl Arena {
         unsafe { &*header.cast::<Header>() }
     }
 
-    /// Returns the chunks from offset `at` on, where one begins, with their offsets.
+    /// Returns the chunks from offset `at` on, each with its offset. A chunk must begin at `at`.
     fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
         let used = self.area.used();
         std::iter::from_fn(move || {
@@ -124,7 +124,7 @@ impl Arena {
     /// Discards all chunks, in a forked child.
     ///
     /// # Safety
-    /// No thread holds a chunk.
+    /// No thread may hold a chunk.
     pub(crate) unsafe fn clear(&self) {
         self.full.store(0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);

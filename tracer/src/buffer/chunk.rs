@@ -5,7 +5,7 @@ use super::slot::Slot;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
-/// Header of a chunk, of a segment's size to keep segments aligned.
+/// Header of a chunk. It is as large as a segment, which keeps the segments aligned.
 #[repr(C, align(32))]
 pub(super) struct Header {
     magic: AtomicU64,
@@ -13,11 +13,11 @@ pub(super) struct Header {
     /// Size of the chunk in bytes, including this header.
     bytes: AtomicU32,
     state: AtomicU32,
-    /// Sequence number among the thread's chunks.
+    /// Sequence number of the chunk among its thread's chunks.
     sequence: AtomicU32,
-    /// Bytes taken by packed blocks.
+    /// Number of bytes of the chunk that packed (encoded) blocks occupy.
     packed: AtomicU32,
-    /// 1 if the last slot may still be written; see [`Chunk::limit`].
+    /// 1 if an interrupted call may still write to the last slot; see [`Chunk::limit`].
     spare_awaited: AtomicU32,
 }
 
@@ -34,15 +34,15 @@ const _: () = {
     assert!(offset_of!(Header, spare_awaited) == spool::chunk::SPARE_AWAITED);
 };
 
-/// Use of a chunk.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    /// Being filled by its thread.
+    /// The chunk's thread is filling it with segments.
     Active = spool::chunk::ACTIVE,
-    /// Full: its thread has left it.
+    /// The chunk is full, and its thread no longer uses it.
     Full = spool::chunk::FULL,
-    /// Being packed by some thread.
+    /// A thread is packing the chunk: encoding its segments to free the space.
     Packing = spool::chunk::PACKING,
     Packed = spool::chunk::HOLDS_BLOCKS,
 }
@@ -51,7 +51,7 @@ pub(super) enum State {
 pub(crate) struct Chunk(&'static Header);
 
 impl Chunk {
-    /// Initializes a newly cut chunk of `bytes` bytes.
+    /// Initializes a newly allocated chunk of `bytes` bytes.
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
@@ -60,23 +60,23 @@ impl Chunk {
         Self(header)
     }
 
-    /// Returns the chunk that begins at `header`, of at most `most` bytes; `None` if there is none.
+    /// Returns the chunk that begins at `header`; `None` if the header holds no valid size (at most `most` bytes).
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
         let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;
         (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
     }
 
-    /// Returns the chunk with its first slot at this address.
+    /// Returns the chunk whose first slot is at address `first`.
     ///
     /// # Safety
-    /// The address comes from [`Self::first`]; chunks stay mapped.
+    /// The address must come from [`Self::first`]; chunks stay mapped.
     pub(super) unsafe fn of_first(first: usize) -> Self {
         // SAFETY: the address is that of a chunk's first slot, which follows its header, as the caller guarantees.
         Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
     }
 
-    /// Assigns the chunk to a thread as its chunk number `sequence`.
+    /// Assigns the chunk to the thread with index `thread`, as its chunk number `sequence`.
     pub(super) fn give(self, thread: u32, sequence: u32) {
         self.0.thread.store(thread, Ordering::Relaxed);
         self.0.sequence.store(sequence, Ordering::Relaxed);
@@ -84,12 +84,12 @@ impl Chunk {
         self.set_state(State::Active);
     }
 
-    /// Index of the owning thread, and sequence number among its chunks.
+    /// Returns the index of the owning thread, and the chunk's sequence number among that thread's chunks.
     pub(crate) fn owner(self) -> (u32, u32) {
         (self.0.thread.load(Ordering::Relaxed), self.0.sequence.load(Ordering::Relaxed))
     }
 
-    /// Size in bytes, including the header.
+    /// Size of the chunk in bytes, including the header.
     pub(super) fn bytes(self) -> usize {
         self.0.bytes.load(Ordering::Relaxed) as usize
     }
@@ -105,17 +105,17 @@ impl Chunk {
         self.end() - size_of::<Segment>()
     }
 
-    /// Records that such a call was interrupted, so that the spare slot may still be written.
+    /// Notes that a call interrupted by a signal handler may still write to the chunk's spare (last) slot.
     pub(super) fn await_spare(self) {
         self.0.spare_awaited.store(1, Ordering::Relaxed);
     }
 
-    /// True if the spare slot may still be written.
+    /// True if a call interrupted by a signal handler may still write to the chunk's spare (last) slot.
     pub(super) fn awaits_spare(self) -> bool {
         self.0.spare_awaited.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns the slots without the spare one, or with it if filled.
+    /// Returns the chunk's slots. The spare (last) slot is included only if it is filled.
     pub(crate) fn filled_slots(self) -> &'static [Slot] {
         match self.slots() {
             [rest @ .., spare] if !spare.is_filled() => rest,
@@ -144,8 +144,8 @@ impl Chunk {
         }
     }
 
-    /// True if the thread has filled the chunk and every call in it is finished: a call interrupted by a signal handler may still write
-    /// its slot. False also while segments wait for their trace to be written.
+    /// True if the thread has filled the chunk and every call in it is finished. A call interrupted by a signal handler may still write to
+    /// its slot. Also false while segments are marked as part of a trace being written.
     pub(super) fn is_complete(self) -> bool {
         let may_go = |slot: &Slot| slot.is_filled() && !slot.is_taken();
         let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
@@ -157,7 +157,7 @@ impl Chunk {
         self.0.state.load(Ordering::Acquire) == State::Packed as u32
     }
 
-    /// Returns all slots; none if the chunk holds packed blocks.
+    /// Returns all slots, including the spare one; none if the chunk holds packed blocks.
     pub(crate) fn slots(self) -> &'static [Slot] {
         if self.is_packed() {
             return &[];
@@ -177,14 +177,14 @@ impl Chunk {
         fence(Ordering::Release);
     }
 
-    /// Converts the chunk to packed blocks; the caller holds it exclusively.
+    /// Converts the chunk from holding segments to holding packed (encoded) blocks. The caller holds the chunk exclusively.
     pub(super) fn become_packed(self) {
         self.erase();
         self.0.packed.store(0, Ordering::Relaxed);
         self.set_state(State::Packed);
     }
 
-    /// Reserves `bytes` bytes for a packed block; returns their address, or `None` if they do not fit.
+    /// Reserves `bytes` bytes of the chunk for a packed (encoded) block; returns their address, or `None` if they do not fit.
     pub(super) fn take(self, bytes: usize) -> Option<usize> {
         let room = self.bytes() - HEADER_BYTES;
         let take = |packed: u32| (packed as usize + bytes <= room).then(|| packed + bytes as u32);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::write::Encoder;
 
 struct Place {
-    /// Number of the thread that holds it, or 0.
+    /// Identifier of the thread that uses the encoder, or 0.
     taken: AtomicUsize,
     tools: UnsafeCell<Option<(Encoder, Vec<u8>)>>,
 }
@@ -17,16 +17,17 @@ struct Place {
 // SAFETY: the tools are accessed only by the thread that has set `taken`.
 unsafe impl Sync for Place {}
 
-/// Number of encoders, each with a staging place for its block in the spool.
+/// Number of encoders of packed blocks. Each has a place in the spool in which its block is stored temporarily (staging area).
 const PLACES: usize = trace_format::spool::staging::PLACES;
 
 static ENCODERS: [Place; PLACES] =
     [const { Place { taken: AtomicUsize::new(0), tools: UnsafeCell::new(None) } }; PLACES];
 
-/// Maximum yields before a thread gives up.
+/// Maximum number of times that a thread yields the processor before it gives up.
 const MOST_YIELDS: u32 = 10_000;
 
-/// Runs `work` with an encoder, a buffer and their number; `None` if none became free in time, or memory or a stack is lacking.
+/// Runs `work` with an encoder, an output buffer and the encoder's index. `None` if no encoder becomes free in time, or if memory or a
+/// stack is lacking.
 pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T) -> Option<T> {
     let me = tls::number();
     for _ in 0..MOST_YIELDS {
@@ -55,14 +56,14 @@ pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T)
 }
 
 impl Place {
-    /// Leaks the tools, whose state is undefined. The next holder creates new ones.
+    /// Leaks encoder and buffer, whose state is undefined after abandoned work. The next user creates new ones.
     fn leave_tools(&self) {
         // SAFETY: the caller holds the place; the old tools are not dropped.
         unsafe { self.tools.get().write(None) };
     }
 }
 
-/// Leaks the encoders that other threads held, in a forked child.
+/// Leaks, in a forked child, the encoders that other threads were using at the fork.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in &ENCODERS {

@@ -1,6 +1,7 @@
-//! Marks that show which records are in a trace, kept per record instead of by time: slots in bits of their end time that no clock
-//! reaches, packed blocks in their headers, counters by their values at that time. A trace takes everything without a mark. Once the trace
-//! exists, everything taken is marked as written; if writing fails, the mark is removed again. Readers of the spool see the same marks.
+//! Marks that show which records are in a trace, kept per record instead of by time. A slot has its mark in bits of the end time that no
+//! clock reaches, a packed block in its header; counters store their values at that time. A trace takes everything without a mark. Once the
+//! trace exists, everything taken is marked as written; if writing fails, the mark is removed again. Readers of the spool see the same
+//! marks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -18,12 +19,12 @@ pub(crate) fn is_filled(slot: &Segment) -> bool {
     slot.end != 0
 }
 
-/// True if the slot holds a segment that is in no trace.
+/// True if the slot holds a segment that is neither in a trace nor taken for one.
 pub(crate) fn is_new(slot: &Segment) -> bool {
     slot.end != 0 && slot.end & MARKS == 0
 }
 
-/// Transition of marks.
+/// Change of a record's mark: taken for a trace, written to it, or given back because writing failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Take,
@@ -32,7 +33,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Returns the changed end of a slot; `None` if it stays the same.
+    /// Returns the new end time word of a slot; `None` if this change does not apply to its mark.
     fn of_end(self, end: u64) -> Option<u64> {
         match self {
             Self::Take => (end != 0 && end & MARKS == 0).then_some(end | TAKEN),
@@ -41,7 +42,7 @@ impl Change {
         }
     }
 
-    /// Changes the mark of a slot in its end. A slot that its thread empties meanwhile stays empty.
+    /// Applies the change to a slot's mark, which is part of its end time word. A slot that its thread empties meanwhile stays empty.
     pub(super) fn slot(self, end: &AtomicU64) {
         let _ = end.fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| self.of_end(end));
     }
@@ -68,19 +69,21 @@ fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
     SCRATCHES.iter().filter(|_| !counting::is_on()).for_each(|scratch| scratch.mark(change));
 }
 
-/// Takes all segments that are in no trace, for the trace about to be written. The caller holds the gate exclusively.
+/// Marks all segments that are in no trace as taken for the trace about to be written. The caller has exclusive access to segment memory
+/// (`gate`).
 pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
     change(arenas, Change::Take);
     spill::take();
 }
 
-/// Marks everything taken as written, or (`written` is false) returns it for the next trace.
+/// Ends writing of a trace: marks the segments taken for it as written, or (`written` is false) returns them for the next trace.
 pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);
 }
 
-/// Returns the taken segments of `slots`, if any. If all are taken, they are borrowed: nobody changes them until the trace is written.
+/// Returns those of `slots` that are marked as taken; `None` if there are none. If all are taken, they are borrowed: nobody changes them
+/// until the trace is written.
 pub(crate) fn taken(slots: &'static [Slot]) -> Option<Cow<'static, [Segment]>> {
     if slots.iter().all(Slot::is_taken) {
         // SAFETY: only settling changes taken slots; it holds the gate exclusively and happens after the trace is written.

@@ -1,5 +1,5 @@
-//! Min-size filter (DXT_MIN_SIZE) of a full chunk: reads and writes that are too short move to a scratch and are folded, and the others
-//! are compacted. The thread continues in the same chunk if that frees enough slots.
+//! Min-size filter (DXT_MIN_SIZE) of a full chunk. Reads and writes that are too short are moved to a scratch and folded into counters; the
+//! other segments are compacted. The thread continues in the same chunk if that frees enough slots.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::Chunk;
@@ -11,14 +11,14 @@ use crate::{filters, registry};
 use std::sync::atomic::{Ordering, fence};
 use trace_format::{Segment, StreamId};
 
-/// Minimum length of the stream's recorded segments, in bytes, by DXT_MIN_SIZE; 0 without a limit.
+/// Returns the minimum length, in bytes, of segments of `stream` that are recorded (DXT_MIN_SIZE); 0 if there is no minimum.
 pub(crate) fn least_length(stream: StreamId) -> u64 {
     let least = filters::current().map_or(0, |filters| filters.min_size);
     if least > 0 && registry::stream_by_id(stream).is_some_and(registry::Stream::moves_data) { least } else { 0 }
 }
 
-/// Filters a full chunk of the calling thread; returns the address of the first free slot if at least half of the slots are free. Segments
-/// move one at a time, so if the process is killed, a reader finds each exactly once, except for the one being moved.
+/// Filters a full chunk of the calling thread by DXT_MIN_SIZE. Returns the address of the first free slot if at least half of the slots are
+/// free. Segments move one at a time, so if the process is killed, a reader finds each exactly once, except for the one being moved.
 pub(super) fn drop_short(chunk: Chunk, thread: &Thread) -> Option<usize> {
     // An allocated but unfilled slot belongs to a call that a signal handler has interrupted; a slot marked as taken waits for its trace
     // to be written. A chunk with either stays as it is.
@@ -65,7 +65,7 @@ fn move_to(place: &Slot, slot: &Slot, segment: &Segment) {
     fence(Ordering::Release);
 }
 
-/// Returns the scratch for the thread's short segments; `None` if the table is full.
+/// Returns the small buffer (scratch) in which the thread's short segments wait to be added to counters; `None` if the table is full.
 fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     if thread.waiting.get() == 0 {
         thread.waiting.set(std::ptr::from_ref(Scratch::new(Some(thread.io.index.get() - 1))?) as usize);

@@ -1,4 +1,4 @@
-//! The segment buffer: an arena from which threads cut chunks, and handling of full ones. Independent of MPI, files and segments' origins.
+//! The segment buffer: an arena from which threads allocate chunks, and the handling of full chunks. It knows nothing of MPI or files.
 
 mod arena;
 mod chunk;
@@ -20,7 +20,7 @@ pub(crate) use policy::{chunk_full, next_plain, scratch_full};
 pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
 
-/// Places segments in the spool from now on. None may exist yet.
+/// Moves the buffers for segments into the spool, whose parts are `parts`. No segment may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
 pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crate::spool::Parts) {
     // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
@@ -32,7 +32,7 @@ pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crat
     staging::lend(parts.staging);
 }
 
-/// Allocates space for later records, before allocation becomes impossible: the whole arena, and scratches to fold in.
+/// Allocates memory for the whole arena and for buffers of segments to be counted, because that is impossible later.
 pub(crate) fn back_ahead(arena: &Arena) {
     if counting::is_on() {
         return counting::back_ahead();

@@ -1,5 +1,5 @@
-//! Packed blocks: full chunks after compaction, when the arena is full. The segments are encoded and compressed as in the file, to a tenth
-//! of their size or less. The block goes into a chunk that was packed before, and the chunk is free again.
+//! Packed blocks: the encoded form of full chunks, made when the arena is full. Segments are encoded and compressed as in the trace file,
+//! to a tenth of their size or less. The block is stored in a chunk that was packed earlier, and the chunk is free again.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -14,20 +14,20 @@ use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::{Segment, spool};
 
-/// Header before each block; the block is valid once its length is set.
+/// Header before each packed block (segments encoded in memory). The block is valid once its length is set.
 #[repr(C, align(8))]
 struct BlockHeader {
     /// Size of the block in bytes, without this header.
     bytes: AtomicU32,
-    /// Index of the thread.
+    /// Index, in the table of threads, of the thread whose segments the block holds.
     thread: AtomicU32,
-    /// Sequence number of the packed chunk among the thread's chunks.
+    /// Sequence number, among the thread's chunks, of the chunk that was packed.
     sequence: AtomicU32,
-    /// Trace state: in no trace, taken for the one being written, or written (`trace_format::spool::block::mark`).
+    /// State with regard to traces: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
-    /// Clock rate used for encoding, as `TickScale::mult` (ns per tick).
+    /// Clock rate with which the block's times were encoded, as `TickScale::mult` (ns per tick).
     mult: std::sync::atomic::AtomicU64,
-    /// Slot index of the block's first segment.
+    /// Slot index, in the packed chunk, of the block's first segment.
     first: AtomicU32,
 }
 
@@ -46,7 +46,7 @@ const _: () = {
 
 pub(crate) type Block = spool::Block<'static>;
 
-/// Packs full chunks until one is free, and returns that one, emptied; `None` if nothing can be packed.
+/// Packs full chunks (encodes their segments) until one of them is free, and returns that chunk, emptied; `None` if nothing can be packed.
 pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     // A chunk may be used up as space for packed blocks; then the next one is tried.
     for _ in 0..4 {
@@ -78,7 +78,7 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
     None
 }
 
-/// Returns the slots of a complete chunk from the first new segment on. The caller holds the chunk exclusively (state Packing).
+/// Returns the segments of a complete chunk that are not in a trace yet. The caller holds the chunk exclusively (state Packing).
 fn new_slots(chunk: Chunk) -> &'static [Segment] {
     // SAFETY: a complete chunk has no call in progress; only its holder empties it, and marking slots requires the gate exclusively.
     let all = unsafe { Slot::at_rest(chunk.filled_slots()) };
@@ -86,7 +86,7 @@ fn new_slots(chunk: Chunk) -> &'static [Segment] {
     all.get(first..).unwrap_or_default()
 }
 
-/// Encodes the chunk's new segments behind a block header in `out`.
+/// Encodes the segments of a chunk that are in no trace. Appends the result to `out`, after a block header.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
     // No segment is taken: such a chunk is not claimed. Written segments come before new ones, except after a call that was in progress
     // for very long. The chunk then stays as it is, since readers identify a segment by its slot.
@@ -119,13 +119,13 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
     Some(())
 }
 
-/// Location of a stored block.
+/// Place where a packed block (encoded segments of a chunk) was stored.
 enum Stored {
-    /// The chunk that collects packed blocks, or the spill.
+    /// The block was stored in the chunk that collects packed blocks, or in the spill file.
     Elsewhere,
-    /// The chunk that it came from, which collects packed blocks from now on.
+    /// The block was stored in the chunk whose segments it holds. That chunk collects packed blocks from now on.
     Here,
-    /// Not stored: the block is larger than half of the chunk.
+    /// The block was not stored, since it is larger than half of the chunk.
     Nowhere,
 }
 
@@ -155,7 +155,7 @@ fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
     Stored::Here
 }
 
-/// Copies a block to its place and sets its length last.
+/// Copies a block to the address `place`. Its length is stored last, which makes it valid for readers.
 fn put(place: usize, block: &[u8]) {
     let (length, rest) = block.split_at(4);
     // SAFETY: `Chunk::take` gave these bytes to this call alone.
@@ -170,7 +170,7 @@ pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
     spool::blocks(chunk.packed())
 }
 
-/// Passes the trace state of each packed block of a chunk to `with`.
+/// Calls `with` for the mark of each packed block in a chunk, which shows if the block is in a trace.
 pub(super) fn marks(chunk: Chunk, mut with: impl FnMut(&AtomicU32)) {
     for block in blocks(chunk) {
         let header = block.frame.as_ptr().addr() - BLOCK_HEADER_BYTES;
@@ -179,7 +179,7 @@ pub(super) fn marks(chunk: Chunk, mut with: impl FnMut(&AtomicU32)) {
     }
 }
 
-/// Returns the packed blocks in the spill that belong to the trace being written.
+/// Returns the packed blocks (encoded segments) in the spill file that belong to the trace being written.
 pub(crate) fn spilled() -> impl Iterator<Item = Block> {
     spool::blocks(spill::taken())
 }

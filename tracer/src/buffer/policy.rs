@@ -1,6 +1,7 @@
-//! Handling of a full chunk in trace mode (counters mode: `counting`): the thread takes the next chunk. At the memory cap, full chunks are
-//! encoded in memory and reused (`DXT_OVERFLOW=compact`). If that gains no space, calls are folded: the thread gets a small scratch, and
-//! each time that is full, its segments go into counters. The trace then holds the run up to that point, and the last moments.
+//! Handling of a full chunk in trace mode (for counters mode see `counting`). The thread gets another chunk. When the memory limit is
+//! reached, full chunks are encoded in memory and reused (`DXT_OVERFLOW=compact`). If that frees no space, calls are only counted: the
+//! thread gets a small scratch, whose segments are folded into counters each time it is full. The trace then holds the run up to that
+//! point, and the last moments.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -16,7 +17,7 @@ use crate::{budget, filters, registry};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 
-/// Returns the address of the next free slot for `lane` of `thread`, or 0 if there is none.
+/// Returns the address of the next free segment slot for `lane`, the write position of `thread`, whose chunk is full; 0 if there is none.
 #[cold]
 pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
     // A signal handler in between may have obtained a new place for the thread.
@@ -47,8 +48,8 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
     scratch_full(lane, true)
 }
 
-/// Returns the address of a free slot in a scratch for `lane`, which has no chunk, or 0 if there is none. If the reason is lack of space
-/// (`no_room`) and the budget refused it, the folded segments are counted as over budget.
+/// Returns the address of a free slot in a scratch for `lane`, which has no chunk, or 0 if there is none. `no_room`: the arena had no
+/// space. If the job's budget caused that, the folded segments are counted in the notes as over budget.
 #[cold]
 pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     let emptied = emptied_scratch(lane).map(|(scratch, counted)| {
@@ -68,7 +69,7 @@ pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     first
 }
 
-/// Returns the address of the next free slot from `arena` alone, or 0 if that is full.
+/// Returns the address of the next free segment slot in `arena` for the write position `lane`; 0 if the arena is full. Does not free space.
 #[cold]
 pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     if lane.cursor.get() < lane.limit.get() {
@@ -80,7 +81,7 @@ pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     }
 }
 
-/// Gives `chunk` to `lane`; returns the address of its first slot, which is in use from now on.
+/// Makes `chunk` the current chunk of `lane`, a thread's write position. Returns the address of its first slot, which the caller may fill.
 fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     let sequence = lane.sequence.get();
     lane.sequence.set(sequence + 1);
@@ -92,9 +93,9 @@ fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     chunk.first()
 }
 
-/// Folds and empties the lane's scratch; returns it and the number of segments counted. `None` if there is no scratch or if it must stay
-/// as it is: a call interrupted by a signal handler may still write into it, or its segments wait for their trace to be written. The last
-/// slot is spare, as in a chunk.
+/// Folds the lane's scratch into counters and empties it; returns the scratch and the number of segments counted. `None` if there is no
+/// scratch or if it must stay as it is: a call interrupted by a signal handler may still write into it, or its segments wait for their
+/// trace to be written. The last slot is spare, as in a chunk.
 fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
@@ -113,7 +114,7 @@ fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
     Some(scratch)
 }
 
-/// Returns a chunk for the thread's next segments: a new one, or at the cap one whose segments have been packed.
+/// Returns a chunk for the thread's next segments: a new one, or, at the memory limit, one whose segments have been packed (encoded).
 fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
     arena.cut(lane.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
         // Packing takes memory, hence a system call.
@@ -123,10 +124,10 @@ fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
     })
 }
 
-/// Folds the filled slots of `scratch` into the counters of their streams and empties them; returns the number of segments counted.
+/// Adds the filled slots of `scratch` to the counters of their streams and empties them; returns the number of segments counted.
 ///
 /// # Safety
-/// The scratch belongs to the calling thread, and no call of the thread is writing into it.
+/// The scratch must belong to the calling thread, and no call of this thread may be writing into it.
 pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     // SAFETY: no thread writes into the scratch, as the caller guarantees.
     let slots = unsafe { Slot::at_rest(scratch.slots()) };
@@ -140,7 +141,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     counted
 }
 
-/// Folds segments of one stream; returns the number of segments counted.
+/// Adds consecutive segments of one stream to its counters; returns the number of segments counted.
 fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };

@@ -1,6 +1,6 @@
-//! Scratch: slots for segments of one thread that wait to be folded; in counters mode, for all its segments. The layout is defined in
-//! `trace_format::spool`, so that it can lie in the spool. At any time the scratch records which of its segments are in the counters, and
-//! the counters record what is being added. So if the process is killed, a reader finds each call either in a slot or in the counters.
+//! Scratch: slots for segments of one thread that wait to be folded into counters; in counters mode, for all its segments. The layout is
+//! defined in `trace_format::spool`, so that it can lie in the spool. The scratch always records which of its segments are in the counters,
+//! and the counters record what is being added. So if the process is killed, a reader finds each call either in a slot or in the counters.
 #![expect(unsafe_code, reason = "a record of zeros that is valid")]
 
 use super::marks::Change;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
 
-/// Number of slots; with the header, a scratch takes just over 2 KiB.
+/// Number of segment slots in a scratch; with the header, a scratch takes just over 2 KiB.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the last slot, which is spare, as in the arena's chunks.
+/// Index of the last slot, which is spare: only a call interrupted by a signal handler may be given it.
 pub(super) const SPARE: usize = SLOTS - 1;
 
-/// Segments of one thread that wait to be folded.
+/// Segments of one thread that wait to be folded into counters.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
-    /// Number of the thread in the spool.
+    /// Index of the thread, as in the spool.
     thread: AtomicU32,
     unused: u32,
-    /// During a fold: masks of the slots already in the counters, and of those last begun to be added.
+    /// Progress of adding segments to counters: bit mask of the slots already added; the next word is the mask of slots being added.
     counted: AtomicU64,
     counting: AtomicU64,
     unused_too: u64,
@@ -41,11 +41,12 @@ unsafe impl Record for Scratch {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Scratches of all threads.
+/// Scratches of all threads: slots whose segments wait to be folded into counters.
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
-    /// Creates a scratch for this thread, or for a thread numbered by the scratch's own index; `None` if the table is full.
+    /// Creates a scratch, a buffer of segments to be counted. `thread`: index of its thread, or `None` to use the scratch's own index.
+    /// Returns `None` if the table is full.
     pub(super) fn new(thread: Option<u32>) -> Option<&'static Self> {
         let scratch = SCRATCHES.push_zeroed()?;
         scratch.thread.store(thread.unwrap_or(SCRATCHES.index_of(scratch) as u32), Ordering::Relaxed);
@@ -60,7 +61,7 @@ impl Scratch {
         &self.slots
     }
 
-    /// True if segments in the scratch wait for their trace to be written.
+    /// True if segments in the scratch are marked as part of a trace being written.
     pub(super) fn is_held(&self) -> bool {
         self.slots.iter().any(Slot::is_taken)
     }
@@ -73,7 +74,8 @@ impl Scratch {
         self.slots.as_ptr().addr()
     }
 
-    /// Mask of the filled slots. These do not change until the folding thread, only one at a time, empties them.
+    /// Returns a bit mask of the filled slots. They stay filled until the thread that adds them to counters (only one at a time) empties
+    /// them.
     pub(super) fn filled(&self) -> u64 {
         // Usually all filled slots come first.
         let first = self.slots.iter().take_while(|slot| slot.is_filled()).count();
@@ -86,7 +88,7 @@ impl Scratch {
         self.slots.iter().take(count).all(Slot::is_filled)
     }
 
-    /// Returns the slots in the mask `members`, each with its bit.
+    /// Returns the slots in the bit mask `members`, each with its bit.
     fn those(&self, mut members: u64) -> impl Iterator<Item = (u64, &Slot)> {
         std::iter::from_fn(move || {
             let at = members.trailing_zeros();
@@ -96,32 +98,32 @@ impl Scratch {
         })
     }
 
-    /// Returns the streams of filled slots, each with its bit.
+    /// Returns the stream of each slot in the bit mask `members`, which must be filled, with the slot's bit.
     pub(super) fn streams(&self, members: u64) -> impl Iterator<Item = (u64, StreamId)> {
         self.nearly_all(members).map(|(at, slot)| (1 << at, slot.stream()))
     }
 
-    /// Returns the slots in the mask with their indices; faster than [`Self::those`] if most are wanted.
+    /// Returns the slots in the bit mask `members` with their indices. Faster than [`Self::those`] if most bits are set.
     fn nearly_all(&self, members: u64) -> impl Iterator<Item = (usize, &Slot)> {
         self.slots.iter().enumerate().filter(move |(at, _)| members >> at & 1 != 0)
     }
 
-    /// Returns the segments of filled slots, each with its bit.
+    /// Returns the segment of each slot in the bit mask `members`, which must be filled, with the slot's bit.
     pub(super) fn segments(&self, members: u64) -> impl Iterator<Item = (u64, Segment)> {
         self.those(members).map(|(bit, slot)| (bit, slot.stored()))
     }
 
-    /// Mask of the `members` that no fold has counted.
+    /// Returns the bit mask of those slots in `members` whose segments are not in the counters yet.
     pub(super) fn uncounted(&self, members: u64) -> u64 {
         members & !self.counted.load(Ordering::Acquire)
     }
 
-    /// Begins a fold.
+    /// Begins adding segments of this scratch to counters: returns the object that does so.
     pub(super) fn adder(&self) -> Adder<'_> {
         Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }
 
-    /// Ends the fold: `members` are counted, and their slots become free.
+    /// Ends adding segments to counters: the slots in the bit mask `members` have been added and become free.
     pub(super) fn empty(&self, members: u64) {
         for (_, slot) in self.nearly_all(members) {
             slot.empty();

@@ -1,11 +1,11 @@
-//! Slot of a segment: filled by its thread while other threads may read.
+//! Slot for one segment. Its thread fills it while other threads may read it.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::segment::{MARKS, TAKEN};
 use trace_format::{Segment, StreamId};
 
-/// Place for one segment. The end is stored last and cleared first, so a reader that sees an end also sees the other fields.
+/// Memory for one segment. The end time is stored last and cleared first, so a reader that sees an end time also sees the other fields.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -30,14 +30,14 @@ impl Slot {
     /// Returns the slot at this address.
     ///
     /// # Safety
-    /// The address is that of a slot in a chunk or scratch; these stay mapped.
+    /// The address must be that of a slot in a chunk or scratch; these stay mapped.
     #[inline(always)]
     pub(crate) unsafe fn at(address: usize) -> &'static Self {
         // SAFETY: a slot, as the caller guarantees; aligned, and valid for any bits.
         unsafe { &*(address as *const Self) }
     }
 
-    /// Stores a segment in an empty slot that belongs to the caller alone.
+    /// Stores a segment in an empty slot to which only the caller may write.
     #[inline(always)]
     pub(crate) fn fill(&self, segment: &Segment) {
         self.offset.store(segment.offset, Ordering::Relaxed);
@@ -47,12 +47,13 @@ impl Slot {
         self.end.store(segment.end, Ordering::Release);
     }
 
-    /// Clears the end. A fence must follow before any field of the next segment is stored (`copies.rs` of the models).
+    /// Clears the end time, which empties the slot. A fence must follow before any field of the next segment is stored (`copies.rs` of the
+    /// models).
     pub(super) fn empty(&self) {
         self.end.store(0, Ordering::Release);
     }
 
-    /// End of the segment with the marks; 0 while there is none.
+    /// Returns the word that holds the segment's end time and the bits that mark it as part of a trace; 0 if the slot is empty.
     pub(crate) const fn end(&self) -> &AtomicU64 {
         &self.end
     }
@@ -61,19 +62,19 @@ impl Slot {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// True if its segment belongs to the trace being written.
+    /// True if the slot's segment is marked as part of the trace being written.
     pub(crate) fn is_taken(&self) -> bool {
         self.end.load(Ordering::Acquire) & MARKS == TAKEN
     }
 
-    /// Returns the segment with its marks.
+    /// Returns the segment, whose end time still has the bits that mark it as part of a trace; `None` if the slot is empty.
     pub(crate) fn read(&self) -> Option<Segment> {
         // Loaded once: the thread may empty the slot meanwhile.
         let end = self.end.load(Ordering::Acquire);
         (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
-    /// Returns the stored fields of a slot that is known to be filled or belongs to the caller alone.
+    /// Returns the stored fields without checks. The slot must be filled, or only the caller may write to it.
     #[inline]
     pub(crate) fn stored(&self) -> Segment {
         Segment {
@@ -89,10 +90,10 @@ impl Slot {
         Segment { word: self.word.load(Ordering::Relaxed), ..Segment::default() }.stream()
     }
 
-    /// Views slots that nobody writes as segments.
+    /// Returns slots as plain segments. Nobody may write to them.
     ///
     /// # Safety
-    /// All calls in the slots are finished, and no slot is emptied or marked while the segments are borrowed.
+    /// All calls in the slots must be finished, and no slot may be emptied or marked while the segments are borrowed.
     pub(crate) const unsafe fn at_rest(slots: &[Self]) -> &[Segment] {
         // SAFETY: same layout, as asserted above; unchanged, as the caller guarantees.
         unsafe { std::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }

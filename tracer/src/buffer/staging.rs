@@ -9,21 +9,21 @@ use trace_format::spool::staging::{BYTES, FIRST, LENGTH, PLACES};
 static AREA: Area = Area::new();
 static USED: AtomicBool = AtomicBool::new(false);
 
-/// Places the staging area in the spool from now on.
+/// Uses `part` of the spool as the staging area (temporary store of packed blocks) from now on.
 pub(super) fn lend(part: Lent) {
     // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { AREA.lend(part) };
     USED.store(true, Ordering::Release);
 }
 
-/// Discards the staging area, in a forked child.
+/// Discards the staging area (temporary store of packed blocks) in a forked child.
 pub(super) fn forget() {
     USED.store(false, Ordering::Relaxed);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the area.
     unsafe { AREA.forget() };
 }
 
-/// Returns the length field of a staging place; `None` if there is no such place.
+/// Returns the length field of entry number `place` of the staging area; `None` if there is no such entry.
 fn length(place: usize) -> Option<&'static AtomicU32> {
     if !USED.load(Ordering::Acquire) || place >= PLACES {
         return None;
@@ -38,7 +38,7 @@ fn length(place: usize) -> Option<&'static AtomicU32> {
     Some(unsafe { &*at.cast::<AtomicU32>() })
 }
 
-/// Stages a block with its header in place number `place`, which belongs to the caller.
+/// Copies a packed block and its header to entry number `place` of the staging area; the caller owns that entry.
 pub(super) fn put(place: usize, block: &[u8]) {
     let Some(length) = length(place).filter(|_| block.len() <= BYTES - FIRST) else { return };
     // SAFETY: inside the area.
@@ -48,7 +48,7 @@ pub(super) fn put(place: usize, block: &[u8]) {
     length.store(block.len() as u32, Ordering::Release);
 }
 
-/// Empties the place after the block was stored in its chunk.
+/// Empties entry number `place` of the staging area, after its block was stored in a chunk.
 pub(super) fn clear(place: usize) {
     if let Some(length) = length(place) {
         length.store(0, Ordering::Release);

@@ -1,22 +1,22 @@
-//! `DXT_ENABLE=check`, or `check:MODE` for validation as in that mode: nothing is recorded; invalid settings and misspelled variables are
-//! reported. dxt-run does so before it starts a program.
+//! Settings check: `DXT_ENABLE=check`, or `check:MODE` to validate the settings as for that mode. Nothing is recorded; invalid settings and
+//! misspelled variables are reported. dxt-run performs this check before it starts a program.
 
 use super::source::{Environment, FROM_ENVIRONMENT, VARIABLES};
 
-/// Maximum edit distance at which a name counts as misspelled.
+/// Maximum edit distance at which an unknown variable is reported as a misspelling of a known one.
 const MOST_CHANGES: usize = 4;
 
-/// True if settings are to be validated only.
+/// True if this process only validates its settings and records nothing.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     matches!(environment.get(c"DXT_ENABLE"), Some(b"check" | b"check:trace" | b"check:counters"))
 }
 
-/// True if a check is requested without a mode.
+/// True if a check is requested without a mode (`DXT_ENABLE=check`).
 pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }
 
-/// Returns unknown variables of the environment with our prefix, each with the most similar known name.
+/// Returns the environment's unknown variables that begin with `DXT_`, each with the most similar known name, if any.
 pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'static str>)> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     environment.each_name(&mut |name| {
@@ -34,7 +34,7 @@ pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'
         .collect()
 }
 
-/// True for our variables and for those of tests and module files.
+/// True for known `DXT_` variables, and for those that only tests and module files use.
 fn is_known(name: &[u8]) -> bool {
     FROM_ENVIRONMENT.iter().any(|known| known.to_bytes() == name)
         || name.starts_with(b"DXT_TRACER")
@@ -42,7 +42,7 @@ fn is_known(name: &[u8]) -> bool {
         || VARIABLES.iter().any(|known| known.to_bytes() == name)
 }
 
-/// Returns the most similar known variable, if similar enough.
+/// Returns the known variable that is most similar to the misspelled `name`; `None` if none is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known = VARIABLES.iter().chain(&FROM_ENVIRONMENT).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;

@@ -1,18 +1,19 @@
-//! Variables of Darshan 3.4 and 3.5 (darshan-runtime's documentation, "Environment variables") with the meaning of one of ours, read
-//! where ours is not set. Values that Darshan would reject are errors here too, reported under Darshan's name.
+//! Darshan's environment variables (3.4 and 3.5; darshan-runtime's documentation, "Environment variables"), translated to DXT variables. A
+//! Darshan variable takes effect only if the corresponding DXT variable is not set. Values that Darshan would reject are errors here too,
+//! reported under Darshan's name.
 
 use super::source::Environment;
 use crate::filters::Ranks;
 use std::ffi::{CStr, CString};
 
-/// Environment in which Darshan's variables stand in for ours.
+/// Environment in which Darshan's variables stand in for DXT variables that are not set.
 pub(crate) struct WithDarshan<'a, E> {
     environment: &'a E,
-    /// Tuples (our name, value, Darshan's name) of the variables taken from Darshan.
+    /// Variables taken from Darshan, as tuples (DXT variable, value, Darshan variable).
     translated: Vec<(&'static CStr, Vec<u8>, &'static str)>,
 }
 
-/// Pairs of variables with equal meaning and equal values.
+/// Pairs (DXT variable, Darshan variable) with the same meaning and the same syntax.
 const ALIKE: [(&CStr, &CStr); 4] = [
     (c"DXT_SMALL_IO_TRIGGER", c"DARSHAN_DXT_SMALL_IO_TRIGGER"),
     (c"DXT_UNALIGNED_IO_TRIGGER", c"DARSHAN_DXT_UNALIGNED_IO_TRIGGER"),
@@ -52,7 +53,7 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
         Self { environment, translated }
     }
 
-    /// Returns the name of the variable with which the user has set `ours`.
+    /// Returns the name of the variable that the user set: `ours`, or the Darshan variable that stands in for `ours`.
     pub(crate) fn name_of(&self, ours: &'static str) -> &'static str {
         let found = self.translated.iter().find(|(name, ..)| name.to_bytes() == ours.as_bytes());
         found.map_or(ours, |(.., darshan)| darshan)
@@ -76,7 +77,7 @@ pub(super) fn is_disabled(environment: &impl Environment) -> bool {
     ours.is_none() && environment.get(c"DARSHAN_DISABLE").is_some()
 }
 
-/// True if one of Darshan's variables switches tracing on.
+/// True if one of Darshan's variables switches DXT tracing on.
 pub(super) fn enables(environment: &impl Environment) -> bool {
     enables_dxt(environment) || enables_triggers(environment)
 }
@@ -90,14 +91,14 @@ fn enables_dxt(environment: &impl Environment) -> bool {
     modules(environment, c"DARSHAN_MOD_ENABLE").any(|module| matches!(module, b"DXT_POSIX" | b"DXT_MPIIO" | b"*"))
 }
 
-/// True if only a trigger file switches DXT on.
+/// True if Darshan's DXT is switched on only for files that match a trigger file.
 fn enables_triggers(environment: &impl Environment) -> bool {
     let set = |name: &CStr| environment.get(name).is_some_and(|value| !value.is_empty());
     let switched = environment.get(c"DXT_DISABLE_IO_TRACE").is_some() || set(c"DXT_ENABLE_IO_TRACE");
     set(c"DXT_TRIGGER_CONF_PATH") && !switched
 }
 
-/// Returns the layers that remain when Darshan modules are disabled; `None` if all remain.
+/// Returns the layers that remain enabled, in the syntax of DXT_LAYERS, when Darshan modules are disabled; `None` if all remain.
 fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     let disabled = |module: &[u8]| modules(environment, c"DARSHAN_MOD_DISABLE").any(|one| one == module);
     let layers: [(&[u8], bool); 5] = [
@@ -111,7 +112,8 @@ fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     (left.len() < layers.len()).then(|| left.join(&b','))
 }
 
-/// Returns the ranks to trace in the syntax of DXT_RANKS: all but excluded ranks that are not included again; `None` if none is excluded.
+/// Returns the ranks to trace, in the syntax of DXT_RANKS: all ranks that DARSHAN_RANK_EXCLUDE does not exclude, plus those that
+/// DARSHAN_RANK_INCLUDE includes again. `None` if no rank is excluded.
 fn ranks(environment: &impl Environment) -> Option<Vec<u8>> {
     let list = |name: &CStr| environment.get(name).filter(|value| !value.is_empty()).map(<[u8]>::to_vec);
     let excluded = list(c"DARSHAN_RANK_EXCLUDE")?;
@@ -122,7 +124,7 @@ fn ranks(environment: &impl Environment) -> Option<Vec<u8>> {
     if let Some(included) = list(c"DARSHAN_RANK_INCLUDE") {
         rest.push(if all(&included) { ":".to_owned() } else { String::from_utf8_lossy(&included).into_owned() });
     }
-    // No rank at all: the largest number, which no rank has.
+    // No rank is left: use the largest number, which no rank has.
     Some(if rest.is_empty() { i32::MAX.to_string().into_bytes() } else { rest.join(",").into_bytes() })
 }
 

@@ -1,15 +1,15 @@
-//! DXT_CONFIG: a file of variables for a whole site, one `NAME=value` per line. Read by the constructor through direct system calls,
-//! since the C functions may be wrapped.
+//! DXT_CONFIG: a site-wide configuration file that sets variables, one `NAME=value` per line. The library's constructor reads it by direct
+//! system calls, since the C functions may be interposed.
 #![expect(unsafe_code, reason = "open(2), read(2), close(2)")]
 
 use super::check::nearest;
 use super::source::{Environment, VARIABLES};
 use std::ffi::{CStr, CString};
 
-/// Maximum size of the file, in bytes.
+/// Maximum size of the configuration file, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Variables of a configuration file.
+/// Variables set by a configuration file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct File {
     path: Vec<u8>,
@@ -23,17 +23,17 @@ struct Line {
     value: Vec<u8>,
 }
 
-/// Error in a configuration file.
+/// First error found in a configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadFile {
     pub(crate) path: Vec<u8>,
-    /// Line, from 1; 0 for the file as a whole.
+    /// Line number, from 1; 0 if the error concerns the file as a whole.
     pub(crate) line: usize,
     pub(crate) why: String,
 }
 
 impl File {
-    /// Reads the file that DXT_CONFIG names (no lines if none); returns its valid lines and its first error.
+    /// Reads the configuration file named by DXT_CONFIG. Returns its valid lines (none if DXT_CONFIG is not set) and its first error.
     pub(crate) fn named_in(environment: &impl Environment) -> (Self, Option<BadFile>) {
         match environment.get(c"DXT_CONFIG") {
             None | Some(b"") => (Self::default(), None),
@@ -54,14 +54,15 @@ impl File {
     }
 }
 
-/// Environment backed by a configuration file; a variable that the environment sets, even to nothing, takes precedence.
+/// Environment variables, with those of a configuration file as fallback. A variable set in the environment takes precedence, even if
+/// empty.
 pub(crate) struct Layered<'a, E> {
     pub(crate) environment: &'a E,
     pub(crate) file: &'a File,
 }
 
 impl<E: Environment> Layered<'_, E> {
-    /// Returns path and line of the file that set `name`, unless the environment does.
+    /// Returns path and line of the configuration file that set the variable `name`; `None` if the environment sets it.
     pub(crate) fn place_of(&self, name: &str) -> Option<(&[u8], usize)> {
         let line = self.file.lines.iter().rfind(|line| line.name.to_bytes() == name.as_bytes())?;
         self.environment.get(line.name).is_none().then_some((&self.file.path, line.number))
@@ -79,7 +80,7 @@ impl<E: Environment> Environment for Layered<'_, E> {
     }
 }
 
-/// Returns the content of the file at `path`, at most 64 KiB.
+/// Returns the content of the configuration file at `path`. A file of more than 64 KiB is an error.
 pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
     // O_NONBLOCK: does not wait for a writer, in case it is a FIFO.
@@ -93,7 +94,7 @@ pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let mut length = 0;
     let result = loop {
         let room = &mut bytes[length..];
-        // SAFETY: the buffer is ours and as long as said.
+        // SAFETY: the buffer is the tracer's own and has the given length.
         let got = unsafe { crate::sys::syscall!(libc::SYS_read, file, room.as_mut_ptr(), room.len()) };
         match usize::try_from(got) {
             Ok(0) => break Ok(()),
@@ -115,7 +116,7 @@ fn last_error() -> String {
     std::io::Error::from_raw_os_error(crate::errno::save().value()).to_string()
 }
 
-/// Returns the lines that set a variable, and the first invalid line with the reason.
+/// Parses the lines of the file. Returns those that set a variable, and the first invalid line (number, reason).
 fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     let (mut lines, mut wrong) = (Vec::new(), None);
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -131,7 +132,7 @@ fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     (lines, wrong)
 }
 
-/// Returns name and value of a line.
+/// Parses a line `NAME=value` and returns name and value.
 fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     let equals = line.iter().position(|&byte| byte == b'=').ok_or("no NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
@@ -144,7 +145,7 @@ fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     Ok((name, unquoted(value)?))
 }
 
-/// Returns the value without quotes and without a trailing comment.
+/// Returns the value without its quotes and without a trailing comment.
 fn unquoted(value: &[u8]) -> Result<&[u8], String> {
     if value.contains(&0) {
         return Err("a NUL".into());

@@ -1,4 +1,4 @@
-//! Variables of the filters.
+//! Reads the variables that configure filters (which files, ranks, programs and layers to record).
 
 use super::source::Environment;
 use super::trigger_file::TriggerFile;
@@ -6,13 +6,13 @@ use super::values::{BadValue, bad, size};
 use crate::filters::{Apps, Filters, Layers, Pattern, Ranks, Share};
 use std::ffi::CStr;
 
-/// Maximum of size thresholds, in bytes: 1 TiB, more than the length of a segment can be.
+/// Maximum of size thresholds, in bytes: 1 TiB, above the maximum transfer size of a segment.
 const LARGEST_SIZE: usize = 1 << 40;
 
-/// Reads the filters.
+/// Reads the filter variables.
 ///
 /// # Errors
-/// The first variable with an invalid value.
+/// Returns the first variable that has an invalid value.
 pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> {
     let mut filters = Filters::default();
     let mut described = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         described.push((name, String::from_utf8_lossy(value).into_owned()));
         Ok(())
     };
-    // Darshan traces everything then, regardless of triggers.
+    // With DXT_ENABLE_IO_TRACE, Darshan traces everything, regardless of triggers.
     let all = environment.get(c"DXT_ENABLE_IO_TRACE").is_some_and(|value| !matches!(value, b"" | b"0"));
     let mut trigger_file = TriggerFile::default();
     if !all {
@@ -66,7 +66,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         triggers.small_bytes = bytes as u64;
         Some(())
     })?;
-    // Without its trigger the size leaves nothing out.
+    // Without its trigger, DXT_SMALL_IO_SIZE has no effect.
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
         let path = std::mem::replace(value, trigger_file.lines.join("; "));

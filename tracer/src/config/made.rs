@@ -1,10 +1,10 @@
-//! DXT_OUTPUT_ID and DXT_SPOOL_ID, set by dxt-run: the directory created for the run, by device, inode, boot id and path. In another root
-//! directory or behind another mount, the path means another directory or none; the tracer then does not create it.
+//! DXT_OUTPUT_ID and DXT_SPOOL_ID: identity (device, inode, boot ID, path) of the directory that dxt-run created for this run. In a
+//! container or behind another mount, the path may lead to another directory or to none. The tracer then does not create it.
 
 use crate::{held, job};
 use std::ffi::CString;
 
-/// Directory created for the run.
+/// Identity of the directory that dxt-run created for this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     device: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Parses `DEVICE:INODE:BOOT:PATH`, with decimal numbers and a boot id as in random(4); `None` if invalid.
+    /// Parses `DEVICE:INODE:BOOT:PATH` (decimal numbers; boot ID as in random(4)); `None` if invalid.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(4, |&byte| byte == b':');
         let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
@@ -23,8 +23,8 @@ impl Made {
         (boot != [0; 16] && path.starts_with(b"/")).then_some(Self { device, inode, boot, path })
     }
 
-    /// True if `path` is the directory's path but means another directory here. False on other nodes, where a process that needs it
-    /// creates it.
+    /// True if `path` is the path of the directory that dxt-run created, but leads to another directory here (container, other mount).
+    /// Always false on other nodes, where each process creates the directory if needed.
     pub(crate) fn is_elsewhere(&self, path: &[u8]) -> bool {
         let Ok(name) = CString::new(path) else { return false };
         self.path == path

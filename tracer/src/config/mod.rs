@@ -1,5 +1,5 @@
-//! Settings, read once when the library is loaded. An invalid value turns tracing off with one line on standard error; the program runs
-//! on as without the library.
+//! Settings, read once when the library is loaded. An invalid value turns tracing off and is reported in one line on standard error; the
+//! program runs as if untraced.
 
 pub(crate) mod check;
 mod darshan;
@@ -27,17 +27,17 @@ use std::sync::OnceLock;
 
 static CURRENT: OnceLock<Config> = OnceLock::new();
 
-/// Returns the settings; `None` while tracing is off.
+/// Returns the settings of this process; `None` while tracing is off.
 pub(crate) fn current() -> Option<&'static Config> {
     CURRENT.get()
 }
 
-/// Puts settings into effect, once.
+/// Makes `config` the settings of this process; only the first call has an effect.
 pub(crate) fn adopt(config: Config) {
     let _ = CURRENT.set(config);
 }
 
-/// Returns the policy for segments when the buffer is full.
+/// Returns the setting that decides what happens to segments when the buffer is full.
 pub(crate) fn overflow() -> Overflow {
     current().map_or(Overflow::Fold, |config| config.overflow)
 }

@@ -1,31 +1,32 @@
-//! DXT_OUTPUT_DIR: a directory, or a pattern with a directory for each user, job and day.
+//! DXT_OUTPUT_DIR: an output directory, or a pattern that yields one for each user, job and day.
 
-/// Output directory pattern with placeholders: `%u` user, `%j` job, `%d` day, `%%` a percent sign.
+/// Output directory pattern with placeholders: `%u` (user ID), `%j` (job name), `%d` (day), `%%` (a percent sign).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputDir(Vec<u8>);
 
-/// Values of the placeholders.
+/// Values to substitute for the placeholders of an output directory pattern.
 pub(crate) struct Filling<'a> {
-    /// User id.
+    /// User ID, which replaces `%u`.
     pub(crate) user: u32,
-    /// Job name.
+    /// Job name, which replaces `%j`.
     pub(crate) job: &'a str,
-    /// Day, as YYYY-MM-DD.
+    /// Day as YYYY-MM-DD, which replaces `%d`.
     pub(crate) day: &'a str,
 }
 
-/// Directory with placeholders filled in.
+/// Output directory after substitution of the placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
-    /// Path of the directory.
+    /// Path of the output directory.
     pub(crate) path: Vec<u8>,
-    /// Length of the path before the first directory that must be the user's own, in bytes; the whole path if there is none.
+    /// Length, in bytes, of the leading part of the path that users share. Directories after it must belong to the user; if there are none,
+    /// this is the length of the whole path.
     pub(crate) shared_bytes: usize,
 }
 
 impl OutputDir {
-    /// Parses the variable; `None` if invalid. A user's own directory (`%u`) may contain directories for each job or day, but not the
-    /// reverse: the user who created the directory of a job or day would shut out all others.
+    /// Parses DXT_OUTPUT_DIR; `None` if invalid. A directory per user (`%u`) may contain directories per job or day, but not the reverse:
+    /// the user who creates a job's or day's directory would shut out all others.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let (mut own, mut made_anew, mut rest) = (false, false, value.iter());
         while let Some(&byte) = rest.next() {
@@ -41,12 +42,12 @@ impl OutputDir {
         Some(Self(value.to_vec()))
     }
 
-    /// Returns the directory if the pattern has no placeholders.
+    /// Returns the directory if the pattern has no placeholders, else `None`.
     pub(crate) fn as_it_is(&self) -> Option<&[u8]> {
         (!self.0.contains(&b'%')).then_some(self.0.as_slice())
     }
 
-    /// Fills in the placeholders. A job name cannot lead out of the directory.
+    /// Substitutes the placeholders. Job names are sanitized, so that they cannot lead out of the directory.
     pub(crate) fn fill(&self, with: &Filling<'_>) -> Filled {
         let (mut path, mut own, mut rest) = (Vec::new(), None, self.0.iter());
         while let Some(&byte) = rest.next() {
@@ -69,7 +70,7 @@ impl OutputDir {
     }
 }
 
-/// Returns a safe substitute for a byte of a job name; dots are replaced too, since they could lead out of the directory.
+/// Returns `byte` of a job name, replaced if it is unsafe in a path; dots are replaced too, since `..` leads out of the directory.
 const fn harmless(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') { byte } else { b'_' }
 }

@@ -13,85 +13,85 @@ use trace_format::profile::MEMORY_ALIGNMENT;
 /// Level of detail recorded per call (`DXT_ENABLE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// One segment per call.
+    /// One segment (record of a single call) per call.
     Trace,
-    /// Counters per file and operation, profiles per file and layer; in bounded memory.
+    /// No segments: only counters per file and operation, and profiles per file and layer, in bounded memory.
     Counters,
 }
 
 /// Output layout chosen at MPI_Finalize (`DXT_FLUSH`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FlushMode {
-    /// One file written collectively by all ranks; one file per process where that is not possible.
+    /// One file written collectively by all ranks, or one file per process where that is not possible.
     #[default]
     Auto,
-    /// Like `Auto`, but reports a fallback to one file per process.
+    /// Like `Auto`, but reports if it must fall back to one file per process.
     Collective,
-    /// One file per process; no communication at all.
+    /// One file per process, written without any communication.
     Process,
 }
 
-/// Policy for segments when the buffer is full (`DXT_OVERFLOW`).
+/// Treatment of segments when the buffer is full (`DXT_OVERFLOW`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// Encode and compress them in memory; fold into counters what does not fit even so.
+    /// Compresses segments in memory; segments that still do not fit are folded into counters.
     #[default]
     Compact,
-    /// Encode and compress them, and append them to a node-local file.
+    /// Compresses segments and appends them to a node-local file.
     Spill,
-    /// Fold them into counters.
+    /// Folds segments into counters: totals stay exact, single calls are lost.
     Fold,
 }
 
-/// Storage of the recorded data, so that it survives the process (`DXT_SPOOL`).
+/// Location of recorded data while the program runs; data in a spool file survives the process (`DXT_SPOOL`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spool {
-    /// This temporary directory (`TMPDIR`; may be empty), or another one on this node.
+    /// Spool file in this temporary directory (`TMPDIR`; may be empty), or in another directory of this node.
     Auto(Vec<u8>),
-    /// This directory.
+    /// Spool file (survives the process) in this directory.
     In(Vec<u8>),
-    /// Process memory only.
+    /// No spool file: recorded data is only in process memory and is lost if the process is killed.
     Off,
 }
 
-/// Settings of one process.
+/// Settings of the traced process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
     /// Level of detail recorded per call.
     pub(crate) mode: Mode,
-    /// Maximum number of files with counters of their own, in counters mode.
+    /// In counters mode, maximum number of files that get counters of their own.
     pub(crate) counters_files: usize,
-    /// Output directory of traces; empty for the working directory at start.
+    /// Output directory for traces; empty for the working directory at start.
     pub(crate) output_dir: OutputDir,
-    /// Output directory that dxt-run created for this run, if any.
+    /// Identity of the output directory that dxt-run created for this run, if any.
     pub(crate) output_made: Option<Made>,
-    /// Permissions of traces (chmod(2)).
+    /// File permissions of traces (mode bits as in chmod(2)).
     pub(crate) trace_mode: u32,
-    /// Cap on the segment buffer of one process, in bytes.
+    /// Maximum size of the process's segment buffer, in bytes.
     pub(crate) buffer_max: usize,
-    /// Cap on the buffer for collective MPI calls, in bytes.
+    /// Maximum size of the buffer for collective MPI calls, in bytes.
     pub(crate) mpi_buffer_max: usize,
-    /// Policy for full buffers.
+    /// Treatment of segments when the buffer is full.
     pub(crate) overflow: Overflow,
-    /// Storage of recorded data.
+    /// Location of recorded data while the program runs.
     pub(crate) spool: Spool,
-    /// Spool directory that dxt-run created for this run, if any.
+    /// Identity of the spool directory that dxt-run created for this run, if any.
     pub(crate) spool_made: Option<Made>,
-    /// True if another process watches this one while it runs (`DXT_LIVE`); timing then cannot be switched off.
+    /// True if another process monitors this one while it runs (`DXT_LIVE`); `timing` is then always true.
     pub(crate) live: bool,
-    /// Alignment by which buffer addresses count as aligned, in bytes: a power of two.
+    /// Alignment in bytes, a power of two: memory buffers whose address is a multiple of it count as aligned.
     pub(crate) mem_align: usize,
-    /// True if calls are timed.
+    /// True if recorded calls get time stamps.
     pub(crate) timing: bool,
-    /// Output layout at MPI_Finalize.
+    /// Output layout chosen at MPI_Finalize.
     pub(crate) flush: FlushMode,
-    /// Verbosity: 0 is quiet, 1 reports what was written, 2 reports more.
+    /// Verbosity: 0 is quiet, 1 reports the files written, 2 reports more.
     pub(crate) verbose: u8,
-    /// Path of the configuration file, or empty.
+    /// Path of the configuration file; empty if there is none.
     pub(crate) file: Vec<u8>,
-    /// The user's filters.
+    /// Filters set by the user.
     pub(crate) filters: Filters,
-    /// Settings of the site.
+    /// Settings of the site, see [`Site`].
     pub(crate) site: Site,
 }
 
@@ -106,14 +106,14 @@ impl Overflow {
 }
 
 impl Config {
-    /// True if recorded data goes to a spool, provided that one can be created.
+    /// True if recorded data goes to a spool file, provided that one can be created.
     pub(crate) fn is_spooled(&self) -> bool {
         // In counters mode, process memory takes less space than a spool.
         let is_scarce = self.mode == Mode::Counters && memory::is_scarce();
         self.spool != Spool::Off && !is_scarce
     }
 
-    /// Returns the settings that shape a trace, as (variable, value).
+    /// Returns the settings that affect a trace's content, as pairs (variable, value), to be stored in the trace.
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
         let mut all = match self.mode {
             Mode::Counters => vec![
@@ -127,7 +127,7 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
-        // For the recovery of the trace from a spool.
+        // Needed if the trace must be recovered from a spool.
         if self.trace_mode != DEFAULT_TRACE_MODE {
             all.push(("DXT_TRACE_MODE".to_owned(), format!("{:04o}", self.trace_mode)));
         }
@@ -154,27 +154,27 @@ const LARGEST_ALIGNMENT: usize = 1 << 30;
 
 /// Default of `DXT_TRACE_MODE`: owner only, since a trace reveals which files a program used and how.
 const DEFAULT_TRACE_MODE: u32 = 0o600;
-/// Default of `DXT_BUFFER_MAX`: 4 MiB.
+/// Default of `DXT_BUFFER_MAX`, in bytes: 4 MiB.
 pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
-/// Minimum of `DXT_BUFFER_MAX`, in bytes: room for a few chunks.
+/// Minimum of `DXT_BUFFER_MAX`, in bytes: room for a few chunks, the units in which threads get buffer memory.
 pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
-/// Maximum of `DXT_BUFFER_MAX`: 1 TiB.
+/// Maximum of `DXT_BUFFER_MAX`, in bytes: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
 
-/// Default of `DXT_MPI_BUFFER_MAX`: 256 KiB.
+/// Default of `DXT_MPI_BUFFER_MAX`, in bytes: 256 KiB.
 pub(crate) const DEFAULT_MPI_BUFFER_MAX: usize = 256 << 10;
-/// Maximum of `DXT_MPI_BUFFER_MAX`: 1 GiB.
+/// Maximum of `DXT_MPI_BUFFER_MAX`, in bytes: 1 GiB.
 const LARGEST_MPI_BUFFER_MAX: usize = 1 << 30;
 
-/// Default of `DXT_COUNTERS_FILES`.
+/// Default of `DXT_COUNTERS_FILES`: files with counters of their own.
 pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
-/// Range of `DXT_COUNTERS_FILES`.
+/// Valid range of `DXT_COUNTERS_FILES`.
 pub(crate) const COUNTERS_FILES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
 
 /// Reads the settings; `None` if tracing is off.
 ///
 /// # Errors
-/// The first variable with an invalid value.
+/// Returns the first variable that has an invalid value.
 pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, BadValue> {
     let Some(mode) = mode(environment)? else { return Ok(None) };
     let counters_files = match environment.get(c"DXT_COUNTERS_FILES") {
@@ -222,7 +222,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let can_be_untimed = (mode == Mode::Counters || super::check::is_of_any_mode(environment)) && !live;
     let timing = match environment.get(c"DXT_TIMING") {
-        // Darshan 2's equivalent switch.
+        // DARSHAN_DISABLE_TIMING is Darshan 2's equivalent switch.
         None | Some(b"") => !can_be_untimed || environment.get(c"DARSHAN_DISABLE_TIMING").is_none(),
         Some(b"on") => true,
         Some(b"off") if can_be_untimed => false,
@@ -289,7 +289,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     }))
 }
 
-/// Environment with tracing switched on; all other variables come from the inner environment.
+/// Environment that reports tracing as switched on; all other variables come from the wrapped environment.
 pub(crate) struct Enabled<'a, E>(pub(crate) &'a E);
 
 impl<E: Environment> Environment for Enabled<'_, E> {
@@ -302,8 +302,8 @@ impl<E: Environment> Environment for Enabled<'_, E> {
     }
 }
 
-/// Returns minimal settings for a process whose own settings are invalid: it records nothing and only takes part in the collective flush.
-/// `None` if each process flushes on its own.
+/// Returns minimal settings for a process whose own settings are invalid. It records nothing but takes part in the collective write at
+/// MPI_Finalize, so that other ranks do not hang. `None` if each process writes its own file.
 pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     struct Least<'a, E>(&'a E);
     impl<E: Environment> Environment for Least<'_, E> {
@@ -324,8 +324,8 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
 }
 
-/// True if the environment alone rules tracing out: it switches tracing off, or has nothing that could switch it on (a configuration file
-/// could). Allocates nothing.
+/// True if the environment alone shows that tracing is off: it is switched off, or nothing could switch it on, not even a configuration
+/// file. Allocates nothing.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
     let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
     let by_name = matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0"));

@@ -1,54 +1,54 @@
-//! Settings of a site that traces all jobs by default: processes and jobs to leave out as a whole, and the limit on a job's bytes.
+//! Settings of a site that traces all jobs by default: processes and jobs to omit entirely, and the limit on the bytes a job may write.
 
 use super::source::Environment;
 use super::values::{BadValue, bad, seconds, size};
 use crate::filters::Share;
 use std::ffi::CStr;
 
-/// Site settings.
+/// Settings of a site that traces all jobs by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// DXT_PROCESSES=mpi: processes without MPI are left out.
+    /// True if processes without MPI are not traced (DXT_PROCESSES=mpi).
     pub(crate) mpi_only: bool,
-    /// Thresholds below which a process without MPI gets no trace.
+    /// Thresholds that a process without MPI must reach, or it gets no trace.
     pub(crate) least: Least,
-    /// DXT_SAMPLE: share of jobs that are traced.
+    /// Share of jobs that are traced (DXT_SAMPLE); `None` for all.
     pub(crate) sample: Option<Share>,
-    /// DXT_JOB_BYTES: maximum size of a job's traces, in bytes.
+    /// Maximum total size of a job's traces, in bytes (DXT_JOB_BYTES).
     pub(crate) job_bytes: Option<u64>,
-    /// DXT_KILL_SWITCH: file whose existence at process start switches tracing off; empty for none.
+    /// Path of a file whose existence at process start switches tracing off (DXT_KILL_SWITCH); empty for none.
     pub(crate) kill_switch: Vec<u8>,
-    /// DXT_ANONYMIZE: file with the key for hashing names; empty for none.
+    /// Path of the file with the key for hashing names (DXT_ANONYMIZE); empty for none.
     pub(crate) anonymize: Vec<u8>,
-    /// Variables that are set and leave something out, with their values, for the trace.
+    /// Pairs (variable, value) of the settings that omit something, to be stored in the trace.
     pub(super) described: Vec<(&'static str, String)>,
 }
 
 /// Thresholds that a process without MPI must reach to get a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
-    /// DXT_MIN_RUN_TIME, in ns.
+    /// Minimum run time, in ns (DXT_MIN_RUN_TIME).
     pub(crate) run_time_ns: u64,
-    /// DXT_MIN_IO: bytes read and written.
+    /// Minimum bytes read and written (DXT_MIN_IO).
     pub(crate) bytes: Option<u64>,
-    /// DXT_MIN_CALLS: calls on files, of any kind.
+    /// Minimum number of file calls of any type (DXT_MIN_CALLS).
     pub(crate) calls: Option<u64>,
 }
 
 impl Site {
-    /// True if a process without MPI may be left out.
+    /// True if some setting can omit a process without MPI.
     pub(crate) fn judges_processes(&self) -> bool {
         self.mpi_only || self.least != Least::default()
     }
 }
 
 impl Least {
-    /// True if `run_time_ns` reaches the threshold.
+    /// True if `run_time_ns` reaches DXT_MIN_RUN_TIME.
     pub(crate) const fn has_run(&self, run_time_ns: u64) -> bool {
         run_time_ns >= self.run_time_ns
     }
 
-    /// True if the bytes or the calls reach their threshold; with no threshold set, always true.
+    /// True if `bytes` reaches DXT_MIN_IO or `calls` reaches DXT_MIN_CALLS, or if neither threshold is set.
     pub(crate) fn has_done(&self, bytes: u64, calls: u64) -> bool {
         let reached = |limit: Option<u64>, sum: u64| limit.map(|limit| sum >= limit);
         let (of_bytes, of_calls) = (reached(self.bytes, bytes), reached(self.calls, calls));
@@ -59,13 +59,13 @@ impl Least {
 /// Reads the site settings.
 ///
 /// # Errors
-/// The first variable with an invalid value.
+/// Returns the first variable that has an invalid value.
 pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
     let mut site = Site::default();
     let mut take = |variable: &'static CStr, expected: &'static str, parse: &mut dyn FnMut(&[u8]) -> Option<bool>| {
         let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else { return Ok(()) };
         let name = variable.to_str().unwrap_or_default();
-        // Settings that leave nothing out are not reported.
+        // Settings that omit nothing are not stored.
         if parse(value).ok_or_else(|| bad(name, value, expected))? {
             site.described.push((name, String::from_utf8_lossy(value).into_owned()));
         }
@@ -105,7 +105,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
         found.kill_switch = absolute(value)?;
         Some(false)
     })?;
-    // The trace reports the key's fingerprint, not its location.
+    // The trace stores the key's fingerprint, not its path.
     take(c"DXT_ANONYMIZE", "the path of a file, from / on", &mut |value| {
         found.anonymize = absolute(value)?;
         Some(false)

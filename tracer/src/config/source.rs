@@ -1,11 +1,11 @@
-//! Sources of variables, and the list of known variables.
+//! Sources of variables (environment, configuration file), and the list of known variables.
 
 use std::ffi::CStr;
 
-/// Variables that a configuration file may not set: they take effect before the file is read.
+/// Variables that a configuration file may not set, because they take effect before the file is read.
 pub(super) const FROM_ENVIRONMENT: [&CStr; 2] = [c"DXT_CONFIG", c"DXT_SECCOMP"];
 
-/// Variables that a configuration file may set: all others.
+/// Variables that a configuration file may set: all known ones except [`FROM_ENVIRONMENT`].
 pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
@@ -46,9 +46,9 @@ pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ANONYMIZE",
 ];
 
-/// Source of variables.
+/// Source of variables: the process environment or a layer on top of it.
 pub(crate) trait Environment {
-    /// Returns the value of a variable.
+    /// Returns the value of the variable `name`, if set.
     fn get(&self, name: &CStr) -> Option<&[u8]>;
 
     /// Calls `see` with the name of each variable.

@@ -4,13 +4,13 @@
 use super::file::content;
 use crate::filters::{Expression, Share, Triggers};
 
-/// Content of a trigger file.
+/// Parsed content of a trigger file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TriggerFile {
     pub(super) triggers: Triggers,
-    /// Valid lines.
+    /// Lines that are valid triggers.
     pub(super) lines: Vec<String>,
-    /// Ignored lines, by number, with the reason.
+    /// Ignored lines: (line number, reason).
     pub(super) wrong: Vec<(usize, String)>,
 }
 
@@ -45,7 +45,7 @@ impl TriggerFile {
             b"" => Err("no regular expression".to_owned()),
             _ => Expression::parse(value).map_err(str::to_owned),
         };
-        // Either of two triggers is enough to keep a file: the lower share decides.
+        // A file is kept if either of two triggers matches, so the lower share decides.
         let share = |set: Option<Share>| {
             let share = Share::parse(value).ok_or("no share from 0 to 1, such as .5")?;
             Ok::<_, String>(Some(set.map_or(share, |set| set.min(share))))

@@ -1,13 +1,13 @@
-//! DXT_APPS: programs to record.
+//! DXT_APPS: filter by program name.
 
 use super::pattern::items;
 
-/// Globs for the last component of the executable's path.
+/// Program filter: globs matched against the last component of the executable's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apps {
-    /// Programs to record; all if empty.
+    /// Globs of programs to record; if empty, all programs are recorded.
     only: Vec<Vec<u8>>,
-    /// Programs not to record.
+    /// Globs of programs not to record; they take precedence.
     never: Vec<Vec<u8>>,
 }
 
@@ -28,7 +28,7 @@ impl Apps {
         (apps != Self::default()).then_some(apps)
     }
 
-    /// True if a program of this path is recorded.
+    /// True if the program with the path `executable` is recorded.
     pub(crate) fn choose(&self, executable: &[u8]) -> bool {
         let name = crate::job::basename(executable);
         let is_in = |list: &[Vec<u8>]| list.iter().any(|glob| fast_glob::glob_match(glob, name));

@@ -2,21 +2,21 @@
 //! locks while it matches, possibly inside a signal handler's flush. Works on bytes, as in the C locale; no back references, none of
 //! GNU's escapes. Time is O(text × expression).
 
-/// Maximum steps of a program, with repetitions expanded.
+/// Maximum number of automaton steps per expression, after repetitions are expanded.
 const MOST_STEPS: usize = 4096;
 /// Maximum nesting depth of parentheses.
 const MOST_DEPTH: usize = 64;
 /// Maximum count in an interval, as in `limits.h` (RE_DUP_MAX).
 const MOST_REPEATS: usize = 255;
 
-/// Step of the matching automaton.
+/// Step of the matching automaton (a nondeterministic finite automaton).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Consumes one byte of the set.
+    /// Consumes one byte of the text, which must be in the set.
     Take(Set),
-    /// Continues at both steps.
+    /// Continues at both steps, given by index (alternatives).
     Fork(usize, usize),
-    /// Continues at the step.
+    /// Continues at the step with this index.
     Jump(usize),
     /// Matches only at the beginning of the text.
     Begin,
@@ -25,7 +25,7 @@ enum Step {
     Found,
 }
 
-/// Set of bytes.
+/// Set of bytes, one bit for each of the 256 values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Set([u64; 4]);
 
@@ -57,7 +57,7 @@ impl Expression {
     /// Compiles the user's expression.
     ///
     /// # Errors
-    /// The reason why it is invalid.
+    /// Returns the reason why the expression is invalid.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let mut parser = Parser { rest: text, depth: 0 };
         let mut program = parser.alternatives()?;
@@ -65,7 +65,7 @@ impl Expression {
         Ok(Self(program))
     }
 
-    /// True if any part of `text` matches.
+    /// True if the expression matches any part of `text`.
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let mut at: Vec<usize> = Vec::new();
         for place in 0..=text.len() {
@@ -193,7 +193,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `2}`, `2,}`, `,3}` or `2,3}`: an interval after its opening brace.
+    /// Parses the interval of a repetition after its opening brace: `2}`, `2,}`, `,3}` or `2,3}`. Returns (minimum, maximum if any).
     fn interval(&mut self) -> Result<(usize, Option<usize>), &'static str> {
         const WRONG: &str = "an interval that makes no sense";
         let end = self.rest.iter().position(|byte| *byte == b'}').ok_or(WRONG)?;
@@ -256,7 +256,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the text up to `:]`, or up to the same with another mark.
+    /// Returns the text up to the terminator: `mark` followed by `]`.
     fn named(&mut self, mark: u8) -> Result<&[u8], &'static str> {
         let inside = &self.rest[1..];
         let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket that does not end")?;
@@ -265,7 +265,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the membership test of a character class.
+/// Returns the membership test of the character class `name`, such as `digit`.
 fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     Ok(match name {
         b"alpha" => u8::is_ascii_alphabetic,
@@ -284,7 +284,7 @@ fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     })
 }
 
-/// Appends `steps`, whose targets are relative to their own start, to `all`.
+/// Appends `steps` to `all` and adjusts their target indices, which are relative to the start of `steps`.
 fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     let base = all.len();
     if base + steps.len() > MOST_STEPS {
@@ -298,7 +298,7 @@ fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns `steps` repeated `least` to `most` times.
+/// Returns steps that match `steps` between `least` and `most` times (`None`: no upper limit).
 fn repeated(steps: &[Step], least: usize, most: Option<usize>) -> Result<Vec<Step>, &'static str> {
     let mut all = Vec::new();
     for _ in 0..least {
@@ -362,7 +362,7 @@ mod tests {
         assert!(!slow.is_in(&[b'a'; 4096]));
     }
 
-    /// Result of the C library's matcher; `None` if it rejects the expression.
+    /// Returns the C library's match result for each text, for comparison; `None` if it rejects the expression.
     fn by_the_c_library(expression: &[u8], texts: &[Vec<u8>]) -> Option<Vec<bool>> {
         let (expression, mut compiled) = (CString::new(expression).unwrap(), std::mem::MaybeUninit::uninit());
         // SAFETY: the expression ends in NUL, and there is room for the compiled one.

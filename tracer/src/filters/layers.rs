@@ -1,9 +1,9 @@
-//! DXT_LAYERS: interfaces whose calls are recorded. Checked when a stream is created, so that recorded calls have no extra cost.
+//! DXT_LAYERS: filter by interface (layer). Checked when a file's record for a layer is created, so that recorded calls have no extra cost.
 
 use super::pattern::items;
 use trace_format::op::Layer;
 
-/// Layers that are left out.
+/// Set of layers that are not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layers {
     left_out: u8,
@@ -17,13 +17,13 @@ const NAMES: [(&[u8], Layer); 5] = [
     (b"mpi", Layer::Mpi),
 ];
 
-/// Returns the bit of a layer that can be named; 0 for all others, which are always recorded.
+/// Returns the bit of a layer that DXT_LAYERS can name; 0 for all others, which are always recorded.
 fn bit(layer: Layer) -> u8 {
     NAMES.iter().position(|(_, named)| *named == layer).map_or(0, |place| 1 << place)
 }
 
 impl Layers {
-    /// Parses the names of recorded layers, separated by commas; `None` if invalid.
+    /// Parses the comma-separated names of the layers to record; `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let all = NAMES.iter().fold(0, |bits, (_, layer)| bits | bit(*layer));
         let mut left_out = all;

@@ -1,5 +1,5 @@
-//! User filters by path, application, rank, layer and size. Applied when an object is first seen; what is left out is counted. Only the
-//! code that reads the settings allocates.
+//! User filters by path, application, rank, layer and size. They are applied when a file is first seen; omitted files are counted. Only the
+//! code that reads the settings allocates memory.
 
 mod apps;
 mod expression;
@@ -17,35 +17,36 @@ pub(crate) use pattern::Pattern;
 pub(crate) use ranks::Ranks;
 pub(crate) use triggers::{Accesses, Share, Triggers};
 
-/// Filters in effect.
+/// Filters in effect in this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filters {
-    /// DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS.
+    /// Path filters: DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS.
     pub(crate) paths: Paths,
-    /// DXT_RANKS.
+    /// Ranks to record (DXT_RANKS); `None` for all.
     pub(crate) ranks: Option<Ranks>,
-    /// DXT_APPS.
+    /// Programs to record (DXT_APPS).
     pub(crate) apps: Apps,
-    /// DXT_LAYERS.
+    /// Layers to record (DXT_LAYERS).
     pub(crate) layers: Layers,
-    /// DXT_MIN_SIZE, in bytes: shorter reads and writes are counted only.
+    /// Minimum size of reads and writes to get a segment, in bytes (DXT_MIN_SIZE); smaller ones are only counted.
     pub(crate) min_size: u64,
-    /// DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH.
+    /// Conditions under which a file keeps its segments: DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER,
+    /// DXT_TRIGGER_CONF_PATH.
     pub(crate) triggers: Triggers,
-    /// Variables that are set, with their values, for the trace.
+    /// Pairs (variable, value) of the filters that are set, to be stored in the trace.
     pub(crate) described: Vec<(&'static str, String)>,
-    /// Ignored parts of the variables' values, as messages to the user.
+    /// Messages to the user about ignored parts of the variables' values.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Filters {
-    /// True if a process of this executable and rank (-1 if none) is recorded.
+    /// True if a process with this executable and this rank (-1 if none) is recorded.
     pub(crate) fn chooses(&self, executable: &[u8], rank: i32) -> bool {
         self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
     }
 }
 
-/// Returns the triggers, if any is set.
+/// Returns the triggers in effect; `None` if none is set.
 pub(crate) fn triggers() -> Option<&'static Triggers> {
     current().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }

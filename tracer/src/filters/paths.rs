@@ -1,31 +1,31 @@
-//! DXT_INCLUDE, DXT_EXCLUDE and DARSHAN_EXCLUDE_DIRS.
+//! Filters by path: DXT_INCLUDE, DXT_EXCLUDE and DARSHAN_EXCLUDE_DIRS.
 
 use super::pattern::{Pattern, items};
 
-/// Decision about a path.
+/// Result of the path filters for one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Recorded.
+    /// The path is recorded.
     Recorded,
-    /// Excluded by DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
+    /// The path is excluded by DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
     Excluded,
-    /// Not matched by DXT_INCLUDE.
+    /// DXT_INCLUDE is set and does not match the path.
     NotIncluded,
 }
 
 /// Path filters. Exclusion takes precedence over inclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paths {
-    /// Paths to record; all if empty.
+    /// Patterns of paths to record; if empty, all paths are recorded.
     pub(crate) include: Vec<Pattern>,
-    /// Paths not to record.
+    /// Patterns of paths not to record.
     pub(crate) exclude: Vec<Pattern>,
-    /// True if files that the system and the MPI library open for themselves are recorded too.
+    /// True if files that the system and the MPI library open internally are recorded too; they are excluded by default.
     pub(crate) no_defaults: bool,
 }
 
 impl Paths {
-    /// Adds DARSHAN_EXCLUDE_DIRS: directories separated by commas, or `none`. `None` if invalid.
+    /// Adds the value of DARSHAN_EXCLUDE_DIRS: comma-separated directories, or `none`. Returns `None` if the value is invalid.
     pub(crate) fn exclude_directories(&mut self, value: &[u8]) -> Option<()> {
         if value.trim_ascii() == b"none" {
             self.no_defaults = true;
@@ -36,7 +36,7 @@ impl Paths {
         Some(())
     }
 
-    /// Adds each pattern with symbolic links in its path resolved, since open files are known by their real paths.
+    /// Adds a copy of each pattern with the symbolic links in its path resolved, since open files are known by their canonical paths.
     pub(crate) fn follow_links(&mut self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for list in [&mut self.include, &mut self.exclude] {
             let real: Vec<Pattern> = list.iter().filter_map(|pattern| pattern.real(&real_path)).collect();
@@ -44,12 +44,12 @@ impl Paths {
         }
     }
 
-    /// True if these variables exclude no path.
+    /// True if these filters record every path.
     pub(crate) fn are_all(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// Returns the decision about the absolute path `path`.
+    /// Applies the filters to the absolute path `path`.
     pub(crate) fn choose(&self, path: &[u8]) -> Choice {
         if self.exclude.iter().any(|pattern| pattern.matches(path)) {
             Choice::Excluded

@@ -1,18 +1,19 @@
-//! Path patterns. Matching works on bytes, allocates nothing and does not recurse, since it may happen in a signal handler.
+//! Path patterns of the path filters. Matching works on bytes, allocates nothing and does not recurse, since it may run in a signal
+//! handler.
 
-/// Path pattern.
+/// Pattern that selects paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Absolute path without wildcards and without its trailing slash: matches the path and everything below.
+    /// Absolute path without wildcards and without trailing slash: matches that path and everything below it.
     Path(Vec<u8>),
-    /// Relative path without wildcards, stored with a leading slash: matches after any slash, and everything below.
+    /// Relative path without wildcards, stored with a leading slash: matches at any depth of a path, and everything below.
     Anywhere(Vec<u8>),
     /// Glob that the whole path must match.
     Glob(Vec<u8>),
 }
 
 impl Pattern {
-    /// Parses a pattern of the user; `None` if invalid.
+    /// Parses a pattern given by the user; `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let rooted = text.starts_with(b"/");
         if !text.iter().any(|byte| b"*?[\\".contains(byte)) {
@@ -22,7 +23,7 @@ impl Pattern {
         }
         let mut glob = if rooted { Vec::new() } else { b"**/".to_vec() };
         for &byte in text {
-            // fast_glob would take braces for alternatives, which a comma-separated list cannot hold.
+            // The glob matcher would treat braces as alternatives, which a comma-separated list cannot hold.
             if byte == b'{' || byte == b'}' {
                 glob.push(b'\\');
             }
@@ -34,12 +35,12 @@ impl Pattern {
         fast_glob::validate(&glob).is_ok().then_some(Self::Glob(glob))
     }
 
-    /// Returns a pattern for the directory `path`, taken literally.
+    /// Returns a pattern that matches the directory `path` literally, even if it contains wildcards.
     pub(crate) fn directory(path: &[u8]) -> Option<Self> {
         path.starts_with(b"/").then(|| Self::Path(path.strip_suffix(b"/").unwrap_or(path).to_vec()))
     }
 
-    /// Resolves the part before the first wildcard through `real_path`; `None` if there is no such path.
+    /// Returns the pattern with the part before its first wildcard canonicalized by `real_path`; `None` if that path does not exist.
     pub(super) fn real(&self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Self> {
         match self {
             Self::Path(path) if !path.is_empty() => real_path(path).map(Self::Path),
@@ -60,13 +61,13 @@ impl Pattern {
         }
     }
 
-    /// Parses patterns separated by commas or colons.
+    /// Parses a list of patterns separated by commas or colons; `None` if one is invalid.
     pub(crate) fn list(text: &[u8]) -> Option<Vec<Self>> {
         let all: Option<Vec<Self>> = items(text, b",:").map(Self::parse).collect();
         all.filter(|all| !all.is_empty())
     }
 
-    /// True if the absolute path `path` matches.
+    /// True if the pattern matches the absolute path `path`.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         match self {
             Self::Path(whole) => path.strip_prefix(whole.as_slice()).is_some_and(ends_name),
@@ -79,12 +80,12 @@ impl Pattern {
     }
 }
 
-/// True if a path component ends before `rest`.
+/// True if `rest`, the remainder of a path after a match, begins at the end of a path component.
 fn ends_name(rest: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(b"/")
 }
 
-/// Returns the items of a list, trimmed, without empty ones.
+/// Splits `text` at any of the `separators`; returns the items, trimmed, without empty ones.
 pub(super) fn items<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     text.split(|byte| separators.contains(byte)).map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }

@@ -1,14 +1,14 @@
-//! DXT_RANKS: ranks to record.
+//! DXT_RANKS: filter by MPI rank.
 
 use super::pattern::items;
 
-/// Ranks, as inclusive ranges.
+/// Ranks to record, as inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranks(Vec<(i32, i32)>);
 
 impl Ranks {
-    /// Parses numbers and ranges, such as `0:3,12,20:`; `None` if invalid. A range without a first rank begins at 0, one without a last
-    /// rank is unbounded.
+    /// Parses numbers and ranges, such as `0:3,12,20:`; `None` if invalid. A range without a first rank begins at 0. A range without a last
+    /// rank has no upper limit.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let number = |text: &[u8], default: i32| match text {
             b"" => Some(default),
@@ -28,7 +28,7 @@ impl Ranks {
         ranges.filter(|ranges| !ranges.is_empty()).map(Self)
     }
 
-    /// Returns the complement, as ranges that [`Self::parse`] accepts; empty if no rank is left.
+    /// Returns the complement (all ranks not in `self`), as ranges that [`Self::parse`] accepts; empty if no rank is left.
     pub(crate) fn others(&self) -> Vec<String> {
         let mut ranges = self.0.clone();
         ranges.sort_unstable();

@@ -1,18 +1,18 @@
-//! DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER and Darshan's trigger file. A file keeps its segments if its accesses or its name match
-//! a trigger; a rank that matches keeps those of all its files. Decided when the trace is written, from all of this process's accesses to
-//! the file.
+//! Triggers: conditions that decide which files keep their segments (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, Darshan's trigger
+//! file). A file keeps its segments if its accesses or its path match a trigger. If a rank matches, all its files keep theirs. The decision
+//! is made when the trace is written, from all accesses of this process to the file.
 
 use super::Expression;
 
-/// Default of DXT_SMALL_IO_SIZE, in bytes, as in Darshan: a smaller access is small.
+/// Default of DXT_SMALL_IO_SIZE, in bytes, as in Darshan. Accesses below this size count as small.
 const SMALL_BYTES: u64 = 10 << 10;
 
-/// Share of all accesses, in millionths.
+/// Share (0 to 1), stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u32);
 
 impl Share {
-    /// Parses a decimal number from 0 to 1.
+    /// Parses a share, written as a decimal number from 0 to 1.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let text =
             std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b == b'.' || b.is_ascii_digit()))?;
@@ -20,29 +20,29 @@ impl Share {
         Some(Self((share * 1e6).round() as u32))
     }
 
-    /// True if a uniformly random 64-bit number falls within the share.
+    /// True with a probability equal to this share, if `random` is a uniformly random 64-bit number.
     pub(crate) fn contains(self, random: u64) -> bool {
         u128::from(random) * 1_000_000 < u128::from(self.0) << 64
     }
 
-    /// True if `part / whole` reaches the share; false if `whole` is 0.
+    /// True if `part / whole` is at least this share; false if `whole` is 0.
     fn is_reached(self, part: u64, whole: u64) -> bool {
         whole > 0 && u128::from(part) * 1_000_000 >= u128::from(self.0) * u128::from(whole)
     }
 }
 
-/// Trigger conditions; any one of them keeps a file.
+/// Conditions under which a file keeps its segments; one match is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Minimum share of small accesses.
+    /// Minimum share of small accesses at which a file keeps its segments.
     pub(crate) small: Option<Share>,
-    /// Size below which an access is small, in bytes.
+    /// Size in bytes; accesses below it count as small.
     pub(crate) small_bytes: u64,
-    /// Minimum share of accesses that do not begin at a stripe or block boundary.
+    /// Minimum share of accesses not aligned to a stripe or block boundary, at which a file keeps its segments.
     pub(crate) unaligned: Option<Share>,
-    /// Expressions for paths of files.
+    /// Regular expressions for the paths of files that keep their segments.
     pub(crate) files: Vec<Expression>,
-    /// Expressions for ranks, as decimal numbers.
+    /// Regular expressions for ranks (as decimal numbers) whose files all keep their segments.
     pub(crate) ranks: Vec<Expression>,
 }
 
@@ -52,14 +52,14 @@ impl Default for Triggers {
     }
 }
 
-/// Access counts of a file.
+/// Numbers of a file's accesses, as the triggers need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
-    /// All accesses.
+    /// Number of all accesses.
     pub(crate) all: u64,
-    /// Small accesses.
+    /// Number of small accesses (below the trigger's size).
     pub(crate) small: u64,
-    /// Unaligned accesses.
+    /// Number of accesses not aligned to a stripe or block boundary.
     pub(crate) unaligned: u64,
 }
 
@@ -69,13 +69,13 @@ impl Triggers {
         self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }
 
-    /// True if all files of a rank are kept; a process without a rank (-1) counts as rank 0, as in Darshan.
+    /// True if all files of `rank` keep their segments. A process without a rank (-1) counts as rank 0, as in Darshan.
     pub(crate) fn keep_all_of(&self, rank: i32) -> bool {
         let rank = rank.max(0).to_string();
         self.ranks.iter().any(|ranks| ranks.is_in(rank.as_bytes()))
     }
 
-    /// True if the segments of the file at `path` with these accesses are kept.
+    /// True if the file at `path` with these access counts keeps its segments.
     pub(crate) fn keep(&self, path: &[u8], accesses: &Accesses) -> bool {
         let reached = |share: Option<Share>, part| share.is_some_and(|share| share.is_reached(part, accesses.all));
         reached(self.small, accesses.small)

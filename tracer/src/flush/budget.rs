@@ -1,5 +1,5 @@
-//! DXT_JOB_BYTES in traces (`crate::budget`): segments beyond the budget go into the exact counters of their streams. These are each
-//! thread's last segments, since the first ones are written first.
+//! Effect of the job's byte budget (DXT_JOB_BYTES, `crate::budget`) on a trace: segments beyond the budget are replaced by the exact
+//! counters of their streams. These are each thread's last segments, since the first ones are written first.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 
-/// Size of the segments in the trace being written, in bytes.
+/// Total encoded size of the segments in the trace being written, in bytes.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// Approximate fixed size of a process in a trace, in bytes: its description and the headers of its parts.
+/// Approximate fixed size of a process's record in a trace, in bytes: its description and the headers of its parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// Confirms the bytes of segments as written, or (`written` is false) releases them.
+/// Ends writing: counts the bytes of the segments as used if `written`, otherwise releases them.
 pub(super) fn settle(written: bool) {
     budget::settle(NOW.swap(0, Ordering::Relaxed), written);
 }
 
-/// Announces a trace with `bytes` bytes of this process, about to be written.
+/// Announces to the budget that a trace with `bytes` bytes of this process is about to be written.
 pub(super) fn goes_into(bytes: usize) {
     budget::goes_into(bytes);
 }
@@ -33,15 +33,15 @@ pub(super) fn in_child() {
     NOW.store(0, Ordering::Relaxed);
 }
 
-/// Remaining budget of this process.
+/// Remaining byte budget of this process.
 struct Room {
-    /// Bytes for segments: the process's share minus its tables and what was already written.
+    /// Bytes available for segments: the process's share minus its tables and what was already written.
     segments: u64,
     tables: u64,
 }
 
 impl Room {
-    /// Returns the remaining budget; `None` if there is no limit.
+    /// Returns the remaining budget of this process; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
@@ -55,7 +55,7 @@ impl Room {
     }
 }
 
-/// Moves segments beyond the budget from `threads` into `left_out`; returns their number.
+/// Moves segments beyond the budget from `threads` to the counters in `left_out`; returns their number.
 pub(super) fn fit(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
     match Room::now() {
         Some(room) => fit_into(&room, threads, left_out, scale),
@@ -95,7 +95,7 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     folded
 }
 
-/// Size of a piece in the file, in bytes. Slots are encoded to find out.
+/// Returns the encoded size of a piece of a thread's segments, in bytes. Segments not encoded yet are encoded for this.
 fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> u64 {
     if let Held::Slots(slots) = piece {
         let slots: Vec<Segment> =
@@ -119,7 +119,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
     }
 }
 
-/// Returns the segments of a piece, with times in ns since the epoch.
+/// Returns the decoded segments of a piece, with times in ns since the epoch.
 fn segments(piece: &Held, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> Vec<Segment> {
     match piece {
         Held::Slots(slots) => slots.iter().filter(|slot| buffer::is_filled(slot)).map(|s| in_ns(s, scale)).collect(),

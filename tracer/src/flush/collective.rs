@@ -56,7 +56,7 @@ use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, Inde
 use trace_format::meta::SharedName;
 use trace_format::write::{Region, count_regions, preamble, trailer};
 
-/// Contribution of this rank.
+/// Encoded records that this rank contributes to the file.
 #[derive(Default)]
 struct Part {
     preamble: Vec<u8>,
@@ -68,7 +68,8 @@ impl Part {
         (self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()) as u64
     }
 
-    /// Returns the bytes and index entries of a part at file offset `before`, with regions numbered from `first`, of `all` in total.
+    /// Returns the encoded bytes and the index entries of this rank's part. `before`: its file offset; `first`: number of its first region;
+    /// `all`: number of regions in the file.
     fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
         if !self.preamble.is_empty() {
             count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;
@@ -83,7 +84,7 @@ impl Part {
     }
 }
 
-/// Reason for a missing trace of all ranks.
+/// Reason why no trace of all ranks was written.
 pub(super) struct NoTrace {
     pub(super) why: String,
     /// True if rank 0 could not even create the file; rank 0 reports this for all ranks.
@@ -96,10 +97,10 @@ impl From<String> for NoTrace {
     }
 }
 
-/// Writes the trace of all ranks. Collective.
+/// Writes one trace file of all ranks. Collective.
 ///
 /// # Errors
-/// Reason why there is no trace; all ranks decide alike.
+/// Returns the reason why there is no trace of all ranks; all ranks reach the same decision.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), NoTrace> {
     let muted = record::is_muted();
     let (plan, file, shared) = during(FlushStage::Agree, || plan::share(world, config, counted, muted));
@@ -192,14 +193,14 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     Ok(())
 }
 
-/// Failure state of this rank, which continues with the other ranks until all agree.
+/// Failure state of this rank. After a failure the rank still joins all collective calls, until the ranks agree on the outcome.
 pub(super) struct Mine {
     rank: i32,
     trouble: Option<String>,
 }
 
 impl Mine {
-    /// Records a failure; the first one is kept.
+    /// Stores the error if `result` is one; only the first error is kept. Returns the value otherwise.
     pub(super) fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -215,7 +216,7 @@ impl Mine {
         if self.trouble.is_some() { u64::from(self.rank.unsigned_abs()) + 1 } else { 0 }
     }
 
-    /// Returns the element-wise maximum over all ranks; the last element identifies a failed rank. Collective.
+    /// Returns the element-wise maximum of `values` over all ranks. The last element is rank + 1 of a failed rank, or 0. Collective.
     fn agree<const N: usize>(&mut self, world: &World, values: [u64; N]) -> [u64; N] {
         let (all, agreed) = greatest(world, &values);
         if !agreed {
@@ -225,7 +226,7 @@ impl Mine {
         std::array::from_fn(|i| all.get(i).copied().unwrap_or(0))
     }
 
-    /// Returns the reason why there is no trace of all ranks.
+    /// Returns the reason why there is no trace of all ranks. `failed`: rank + 1 of a rank that failed.
     fn why(&self, failed: u64) -> String {
         match &self.trouble {
             Some(why) => why.clone(),
@@ -234,13 +235,13 @@ impl Mine {
     }
 }
 
-/// Runs work local to this rank on a stack of the tracer's own, where it can be abandoned.
+/// Runs `work`, which makes no MPI calls, on a stack of the tracer's own, where it can be abandoned if memory runs out.
 fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     stack::at_end(work).ok_or_else(|| "not enough memory".into())
 }
 
-/// Returns the records that this rank writes: its own, and on rank 0 also the common record of shared files, if any. With a common record,
-/// a rank that has nothing else writes nothing. Collective in counters mode.
+/// Returns the records that this rank writes: its own, and on rank 0 also the common record of files shared by several ranks, if any. With
+/// a common record, a rank that has nothing else to write returns none. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
     let traced = |mine: &mut Mine| {
         let all = during(FlushStage::Gather, || here(|| vec![Gathered::new(by, Some(&plan.hashes), None)]));
@@ -263,7 +264,8 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
     all
 }
 
-/// Encodes this rank's part; region numbers and their total are filled in later.
+/// Encodes this rank's part of the trace. `names`: file names stored once for the whole job, on rank 0. Region numbers and their total are
+/// filled in later.
 fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
     if crate::sys::is_shut() {
         return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
@@ -281,7 +283,7 @@ fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Par
     encoded.map_err(|error| error.to_string())
 }
 
-/// Returns the element-wise sums of `values` over all lower ranks. Collective.
+/// Returns the element-wise sums of `values` over all lower ranks (exclusive prefix sum). Collective.
 fn scan<const N: usize>(world: &World, values: [u64; N]) -> Result<[u64; N], String> {
     let (mut before, abi) = ([0_u64; N], &world.abi);
     let (from, to) = (values.as_ptr().cast(), before.as_mut_ptr().cast());

@@ -1,4 +1,4 @@
-//! Counters mode: counts taken once from the registry, to describe one process, or what is left after the ranks' reduction.
+//! Counters mode: counts taken once from the registry. They describe one process, or what remains of it after the ranks' reduction.
 
 use crate::registry::{self, File, Stream};
 use crate::{buffer, clock};
@@ -9,14 +9,14 @@ use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Process, Pro
 use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 
-/// Counters and profiles up to the time they were taken; times in ticks.
+/// Counters per stream (file and operation) and access profiles per file, taken from the registry for a trace; times in ticks.
 pub(super) struct Counted {
     pub(super) streams: Vec<(u32, &'static Stream, Counters)>,
     pub(super) profiles: Vec<(&'static File, Layer, Profile)>,
 }
 
 impl Counted {
-    /// Takes the counts so far; `None` in trace mode.
+    /// Takes all counts from the registry for the trace about to be written; `None` in trace mode.
     pub(super) fn taken() -> Option<Self> {
         if !buffer::counting::is_on() {
             return None;
@@ -27,19 +27,20 @@ impl Counted {
         Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
     }
 
-    /// Returns all files with counts.
+    /// Returns all files that have counts.
     pub(super) fn files(&self) -> impl Iterator<Item = &'static File> {
         let files: BTreeMap<_, _> =
             self.streams.iter().map(|(_, stream, _)| (std::ptr::from_ref(stream.file), stream.file)).collect();
         files.into_values()
     }
 
-    /// Returns the profiles to the registry after the trace could not be written.
+    /// Adds the profiles back to the registry because the trace could not be written; the next trace gets them.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }
 
-    /// Describes the counts in `process`, except for files with `left_out`. Paths whose hash is in `known` are omitted.
+    /// Adds the counts to `process`, except for files for which `left_out` returns true. Omits paths whose hash is in `known`, since they
+    /// are stored once for the whole job.
     pub(super) fn describe(
         &self,
         process: &mut Process,
@@ -60,7 +61,8 @@ impl Counted {
         }
     }
 
-    /// Returns the note with the number of condensed files; always in counters mode, otherwise only if there is a condensed record.
+    /// Returns a note with the estimated number of files counted as <other files>. Present in counters mode, and otherwise only if such
+    /// files exist.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
@@ -68,12 +70,12 @@ impl Counted {
     }
 }
 
-/// Files of a process block, numbered in order of use.
+/// Files of one process's record in the trace, numbered in order of use.
 #[derive(Default)]
 pub(super) struct Files(BTreeMap<*const File, u32>);
 
 impl Files {
-    /// Returns the number of `file`, and describes the file in `process` if it is new.
+    /// Returns the number of `file` in the record. A new file is also described in `process`, without the path if its hash is in `known`.
     pub(super) fn number(&mut self, process: &mut Process, file: &'static File, known: &[u64]) -> u32 {
         if let Some(&number) = self.0.get(&std::ptr::from_ref(file)) {
             return number;
@@ -86,13 +88,13 @@ impl Files {
     }
 }
 
-/// Returns the file's definition for a trace, without the path if its hash is in `known`.
+/// Returns the file's definition for a trace. Omits the path if its hash is in `known`, since it is stored once for the whole job.
 pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
     let path = known.binary_search(&file.hash).is_err().then(|| file.told.to_vec());
     FileDef { path, ..registry::file_definition(file) }
 }
 
-/// Returns the file's layouts, with its number in the process block.
+/// Returns the file's stripe layouts, labelled with `number`, its number in the process's record.
 pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDef> {
     let moments = [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts());
     moments.filter_map(move |(moment, layout)| {
@@ -100,7 +102,7 @@ pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDe
     })
 }
 
-/// Converts counters from ticks to ns since the process's epoch. Without timing of calls, first start and last end are left empty.
+/// Converts counters from ticks to ns since the process's epoch. If calls are not timed, first start and last end are left empty.
 pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     if !clock::times_calls() {
         let none = Counters::default();

@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 pub(super) struct Handle(libc::c_int);
 
 impl Handle {
-    /// Opens `name` in `at` with `flags`; returns the errno on failure.
+    /// Opens `name`, relative to the directory descriptor `at`, with `flags`; returns the errno on failure.
     pub(super) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
         let flags = flags | libc::O_CLOEXEC;
         // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
@@ -58,7 +58,7 @@ impl Directory {
     /// Opens the directory at `path`, which is absolute.
     ///
     /// # Errors
-    /// The directory cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub(super) fn open(path: &[u8]) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(path);
@@ -66,16 +66,16 @@ impl Directory {
         Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
     }
 
-    /// Returns the held directory with this path.
+    /// Returns the directory at `path` by a descriptor that the tracer has kept open since before chroot(2) or a similar call.
     ///
     /// # Errors
-    /// The directory is out of reach.
+    /// Fails if no descriptor of the directory is held.
     pub(super) fn held(path: &[u8]) -> Result<Self, String> {
         let number = held::number(path).ok_or_else(|| out_of_reach(path))?;
         Ok(Self::opened(number, b".", path, 0)?.0)
     }
 
-    /// Opens `name` in `at` and returns it with its owner; `path` is for messages.
+    /// Opens `name`, relative to the descriptor `at`, as a directory; returns it with the user id of its owner. `path` is for messages.
     fn opened(at: libc::c_int, name: &[u8], path: &[u8], flags: libc::c_int) -> Result<(Self, libc::uid_t), String> {
         let name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
         let failed = |errno| failed("open the directory", path, errno);
@@ -88,7 +88,7 @@ impl Directory {
     /// Opens the directory at `path` after creating it and its parents where absent, with the permissions `mode`.
     ///
     /// # Errors
-    /// As for [`Self::open`].
+    /// Fails like [`Self::open`].
     pub(super) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
         let there = Self::open(path);
         if there.is_ok() || held::is_in_force() {
@@ -118,7 +118,7 @@ impl Directory {
     /// owned by this user and no symbolic link: nobody else can have prepared a directory for this user's traces.
     ///
     /// # Errors
-    /// As for [`Self::make`], or a directory belongs to another user.
+    /// Fails like [`Self::make`], or if a directory belongs to another user.
     pub(super) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(&[shared, own].concat());
@@ -146,7 +146,7 @@ impl Directory {
         self.handle.number()
     }
 
-    /// Path of `name` in the directory, for messages.
+    /// Returns the path of `name` in the directory, for messages.
     pub(super) fn path_of(&self, name: &CStr) -> Vec<u8> {
         [self.path.as_slice(), b"/", name.to_bytes()].concat()
     }
@@ -163,7 +163,7 @@ impl Directory {
     /// Checks that files can be created in the directory, by its permissions and those of its file system.
     ///
     /// # Errors
-    /// Message with the path and the errno.
+    /// Returns a message with the path and the errno if files cannot be created.
     pub(super) fn can_be_written(&self) -> Result<(), String> {
         let needed = libc::W_OK | libc::X_OK;
         // SAFETY: the name is NUL-terminated.
@@ -177,13 +177,13 @@ impl Directory {
     }
 }
 
-/// True if a name in a directory with this owner and mode stays with the file that `user` gave it to: the owner is `user` or root, and
-/// only the owner may write or the sticky bit is set. POSIX ACLs show in the group bits (acl(5)).
+/// True if other users cannot replace a file of `user` in a directory with this owner and mode. So the owner must be `user` or root, and
+/// either only the owner may write or the sticky bit is set. POSIX ACLs show in the group bits (acl(5)).
 const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
     (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
 }
 
-/// Adds the permissions in `mode` that the umask removed from the directory `name` in `at`, which this process has just created.
+/// Adds the permissions in `mode` that the umask removed from a directory which this process has just created: `name`, relative to `at`.
 pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let Ok(made) = Handle::open(at, name, flags, 0) else { return };
@@ -202,19 +202,20 @@ pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
     }
 }
 
-/// True if the name exists. Needed because mkdir(2) may fail with EROFS for an existing parent before it checks for existence.
+/// True if a file or directory `name` exists. Needed because mkdir(2) may fail with EROFS for an existing parent before it checks for
+/// existence.
 fn exists(name: &CStr) -> bool {
     // SAFETY: the name is NUL-terminated.
     let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };
     found == 0
 }
 
-/// Returns the message about a directory that its path no longer leads to.
+/// Returns the message about a directory to which its path no longer leads.
 pub(super) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here, or none (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
-/// Returns a message such as `failed to open /x: No such file or directory`.
+/// Returns an error message such as `failed to open /x: No such file or directory`.
 pub(super) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
     format!("failed to {what} {}: {}", String::from_utf8_lossy(path), std::io::Error::from_raw_os_error(errno))
 }

@@ -18,7 +18,7 @@ use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, StreamDef
 use trace_format::spool::block::mark;
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Everything this process recorded.
+/// All records of this process that go into the trace being written.
 pub(super) struct Gathered {
     process: Process,
     threads: Vec<Vec<Ordered>>,
@@ -32,7 +32,8 @@ pub(super) fn can_be_collective() -> bool {
 }
 
 impl Gathered {
-    /// Collects the records; in counters mode those in `counted`. Paths whose hash is in `known` are left to the job block.
+    /// Collects the process's records for the trace; in counters mode, `counted` holds them. Omits paths whose hash is in `known`, since
+    /// they are stored once for the whole job.
     pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = calibrate();
         if record::is_muted() {
@@ -73,7 +74,8 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// Collects the counters without the files in `reduced`; if given, notes have been reduced too and are left out.
+    /// Collects the counters of all files except those already in the common record of several ranks (`reduced`). If `reduced` is given,
+    /// notes are omitted too, since the common record has their sums.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,
@@ -93,13 +95,13 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Wraps a record that belongs to no single process.
+    /// Wraps a record that is common to several processes.
     pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// True if there is nothing to write. Some notes alone are worth a record: a shell's child that only execs an untraceable program, and
-    /// a process without memory for a single call, which reports the number of lost calls.
+    /// True if there is nothing to write. Some notes alone justify a record: a shell's child that only execs an untraceable program, or a
+    /// process without memory for a single call, which reports the number of lost calls.
     pub(super) fn is_empty(&self) -> bool {
         use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
         let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
@@ -109,12 +111,12 @@ impl Gathered {
         !tells && !process.notes.iter().any(says)
     }
 
-    /// Node name and process id.
+    /// Returns node name and process id, from which the file name is made.
     pub(super) fn place(&self) -> (&str, u32) {
         (&self.process.info.node, self.process.info.pid)
     }
 
-    /// Number of segments that were packed while the program ran.
+    /// Returns the number of segments that were encoded while the program ran.
     pub(super) fn packed_segments(&self) -> u64 {
         let of = |ordered: &Ordered| match &ordered.piece {
             Held::Packed(block) => u64::from(block.head.segments),
@@ -148,10 +150,12 @@ impl Gathered {
     }
 }
 
-/// End of the part taken, in ns; 0 until first requested. A repeated write uses the same end, so that readers recognize the duplicate.
+/// End time of the records being written, in ns; 0 until first requested. A repeated write uses the same end, so that readers recognize the
+/// duplicate.
 static PART_ENDS: AtomicU64 = AtomicU64::new(0);
 
-/// Clock rate of the part taken (`TickScale::mult`), or 0. With more than one rate, a call could end after its part does.
+/// Clock rate used for the records being written (`TickScale::mult`), or 0. With more than one rate, a call could end after the recorded
+/// end of the process.
 static PART_RATE: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn begin_part() {
@@ -159,7 +163,7 @@ pub(super) fn begin_part() {
     PART_RATE.store(0, Ordering::Relaxed);
 }
 
-/// Returns the current calibration, with the rate that the part was first written with, if any.
+/// Returns the current clock calibration. If the same records have been written before, uses the rate of that time.
 pub(super) fn calibrate() -> Calibration {
     let mut calibration = clock::calibrate();
     let told = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
@@ -167,7 +171,7 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
-/// Returns the part's process information; its end is also stored in the spool.
+/// Returns the process information to write. Its end time is also stored in the spool. `by`: function or signal that ends the process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let told = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
@@ -176,14 +180,14 @@ fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     ProcessInfo { end_ns, ..info }
 }
 
-/// Piece of a thread's buffer, with its position in the thread's order.
+/// Part of a thread's segments (a chunk, a packed block or a scratch), with its position in the thread's sequence.
 pub(super) struct Ordered {
     sequence: u32,
     pub(super) piece: Held,
 }
 
 impl Ordered {
-    /// Returns the slots, unless the piece is a block.
+    /// Returns the segments, unless they are encoded in a packed block.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
@@ -192,15 +196,15 @@ impl Ordered {
     }
 }
 
-/// Piece that is held until it is encoded.
+/// Segments of one chunk, packed block or scratch, kept until they are written to the trace.
 pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     Packed(buffer::Block),
-    /// Remainder of a block, encoded again with the current clock rate.
+    /// Remaining segments of a block after filtering, encoded again with the current clock rate.
     Again(Vec<u8>),
 }
 
-/// Returns the segments taken from each thread, in order: its chunks and packed blocks by sequence, then its scratch.
+/// Returns, per thread, the segments that belong to this trace, in order: chunks and packed blocks by sequence number, then the scratch.
 pub(super) fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
@@ -229,7 +233,8 @@ pub(super) fn segments() -> Vec<Vec<Ordered>> {
     threads
 }
 
-/// Returns per stream id if it has a segment; an upper bound for packed ones (ever packed, and possibly in one of the blocks).
+/// Returns, per stream id, true if the stream has a segment to write. May be true without one: for packed blocks only a bit mask of streams
+/// is known.
 fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     let mut packed = 0_u64;
     for ordered in threads.iter().flatten() {
@@ -255,7 +260,7 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     used
 }
 
-/// Fills in the files, streams, layouts and counters in use.
+/// Adds the files, streams, layouts and counters in use to `process`. `used`: streams with segments.
 fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
@@ -285,13 +290,13 @@ fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &Ti
     }
 }
 
-/// Returns notes on activity that was seen but not recorded, without zero counts.
+/// Returns notes on activity that was seen but not recorded, except those with count zero.
 fn notes() -> Vec<Note> {
     let seen = all_notes().into_iter().filter(|(_, count)| *count > 0);
     seen.map(|(what, count)| Note { what, count }).collect()
 }
 
-/// Returns all notes including zero counts: the same kinds in every process.
+/// Returns all notes, including those with count zero, so that every process has the same list.
 pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),

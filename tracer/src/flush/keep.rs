@@ -1,5 +1,5 @@
-//! Decision to keep the trace of a process without MPI: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Evaluated when the
-//! trace is about to be written, from the recorded calls, so that nothing is counted before.
+//! Decision whether a process without MPI gets a trace: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Evaluated just before
+//! the trace is written, from the recorded calls, so that recording needs no extra counts.
 
 use super::gather::{self, Held};
 use super::unpack::Unpacker;
@@ -10,23 +10,24 @@ use trace_format::meta::stream_flags;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// True once a part of the process's calls is in a trace; then the rest is kept too.
+/// True once some of the process's calls are in a trace; the remaining calls are then written too.
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Records that a part is in a trace, if `written`.
+/// Notes, if `written`, that some of the process's calls are in a trace.
 pub(super) fn settle(written: bool) {
     if written {
         KEPT.store(true, Ordering::Relaxed);
     }
 }
 
-/// Resets the state in a forked child, which is judged by its own activity.
+/// Resets the state in a forked child, which is judged by its own calls only.
 pub(super) fn in_child() {
     KEPT.store(false, Ordering::Relaxed);
 }
 
-/// True if this process, by everything taken so far, gets no trace. Never true after MPI_Init, or in a child forked after that. A process
-/// that filled its buffer and a spill has done enough: if it is about to exec another program and fails, its spill is still needed.
+/// True if this process gets no trace, judged by all calls taken so far. Never true after MPI_Init, or in a child forked after that. A
+/// process that has spilled blocks to disk has done enough, unless only MPI processes are traced: if it is about to exec another program
+/// and fails, its spill is still needed.
 pub(super) fn is_left_out(site: &Site) -> bool {
     if !site.judges_processes() || mpi::world().is_some() || KEPT.load(Ordering::Relaxed) {
         return false;
@@ -36,7 +37,7 @@ pub(super) fn is_left_out(site: &Site) -> bool {
     site.mpi_only || spool::spill::taken().is_empty() && !(has_run() && has_done(site, &calibration.scale))
 }
 
-/// True if the process has done enough. Calls nested inside library calls do not count.
+/// True if the process has done enough I/O to get a trace. Calls nested inside library calls do not count.
 fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     let mut sum = Sum::default();
     if site.least.has_done(0, 0) {
@@ -64,7 +65,7 @@ fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     site.least.has_done(sum.bytes, sum.calls)
 }
 
-/// Calls and bytes of the program itself.
+/// Number of calls and bytes moved, excluding calls nested inside library calls.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

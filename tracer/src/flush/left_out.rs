@@ -1,4 +1,4 @@
-//! Counters of segments left out when a trace is written, by filters or the budget.
+//! Counters of segments that are omitted when a trace is written, because of filters or the job's byte budget.
 
 use crate::{filters, registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,12 +6,12 @@ use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::op::Layer;
 
-/// Counters by stream; times in ns since the epoch.
+/// Counters per stream of segments omitted from the trace; times in ns since the epoch.
 #[derive(Default)]
 pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
 
 impl LeftOut {
-    /// Counts a segment with times in ns since the epoch.
+    /// Adds an omitted segment, with times in ns since the epoch, to the counters of its stream.
     pub(super) fn fold(&mut self, segment: &Segment) {
         let stream = segment.stream();
         let before = || registry::stream_by_id(stream).map_or_else(Previous::default, registry::Stream::previous);
@@ -19,12 +19,12 @@ impl LeftOut {
         counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Returns the counters of `stream`, if any of its segments were left out.
+    /// Returns the counters of omitted segments of `stream`, if there are any.
     pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
         self.0.get(&stream).map(|(counters, _)| counters)
     }
 
-    /// Number of files that have only counters because of a trigger.
+    /// Returns the number of files that have only counters in the trace, because of a trigger.
     pub(super) fn files(&self) -> u64 {
         if filters::triggers().is_none() {
             return 0;

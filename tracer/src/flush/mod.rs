@@ -37,20 +37,20 @@ pub(crate) fn has_mode(directory: &std::ffi::CStr, mode: u32) {
     directory::give(libc::AT_FDCWD, directory, mode);
 }
 
-/// Keeps the output directory open.
+/// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
 pub(crate) fn hold_directory() {
     if let Some(config) = config::current() {
         output::hold(config);
     }
 }
 
-/// All arenas with segments: the process's, and the one for calls after its trace.
+/// Returns all arenas with segments: for I/O calls, for collective calls, and for calls made after the trace was written.
 fn arenas() -> [&'static Arena; 3] {
     [&record::ARENA, &record::MEETINGS, late::arena()]
 }
 
-/// Takes everything recorded or counted that is in no trace, for the trace about to be written. The caller holds the gate exclusively.
-/// Later records go into the next trace.
+/// Marks everything recorded or counted since the last trace as part of the trace about to be written. The caller has exclusive access to
+/// segment memory (`gate`). Later records go into the next trace.
 pub(crate) fn take() {
     spool::cut_begins();
     gather::begin_part();
@@ -63,7 +63,7 @@ pub(crate) fn take() {
     notes::take();
 }
 
-/// Marks everything taken as written, or (`written` is false) returns it for the next trace.
+/// Ends writing of the records marked by [`take`]: marks them as written, or (`written` is false) returns them for the next trace.
 pub(crate) fn settle(written: bool) {
     if written {
         spool::cut_is_done();
@@ -82,8 +82,8 @@ pub(crate) fn settle(written: bool) {
     }
 }
 
-/// Writes the trace at MPI_Finalize. Every rank calls this and joins every collective call, even if its own part fails. Returns true if
-/// everything taken is in a trace.
+/// Writes the trace at MPI_Finalize. Every rank calls this and joins every collective call, even if its own part fails. Returns true if all
+/// records marked by [`take`] are in a trace.
 pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let by = "MPI_Finalize";
     stages::begin();
@@ -113,7 +113,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Prints the time of each stage at verbosity 2 and higher.
+/// Prints the time of each stage of the flush at verbosity 2 and higher.
 fn tell(config: &Config) {
     if config.verbose > 1 {
         // Without memory for the text nothing is printed.
@@ -121,17 +121,17 @@ fn tell(config: &Config) {
     }
 }
 
-/// Result of a flush.
+/// Result of writing a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Everything taken is in a trace, or there was nothing.
+    /// All records are in a trace, or there were none.
     Written,
     Failed,
     /// The process did too little to get a trace, by the site's settings.
     LeftOut,
 }
 
-/// Writes everything taken to a file of this process's own, unless there is nothing or too little.
+/// Writes all records to a file of this process's own, unless there are none, or too few by the site's settings.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
     // Without memory for this check, the flush fails below.
     if is_left_out(config) {
@@ -150,7 +150,7 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
     if written { Outcome::Written } else { Outcome::Failed }
 }
 
-/// True if the process, by everything taken so far, did too little to get a trace.
+/// True if the process, judged by all records so far, did too little to get a trace.
 pub(crate) fn is_left_out(config: &Config) -> bool {
     config.site.judges_processes() && stack::at_end(|| keep::is_left_out(&config.site)) == Some(true)
 }
@@ -170,7 +170,7 @@ fn give_back_unless(written: bool, counted: Option<&Counted>) {
 
 const NO_MEMORY: &[u8] = b"not enough memory";
 
-/// Runs `write` on a stack of the tracer's own; false if it fails or memory runs out.
+/// Runs `write` on a stack of the tracer's own. False if `write` returns false or memory runs out.
 fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     stack::at_end(write).unwrap_or_else(|| {
         unfinished::in_work::given_up();
@@ -179,15 +179,15 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// True if rank 0 could not create the common file and reports it; thousands of other ranks then stay silent.
+/// True if rank 0 could not create the file for all ranks and reports that. Thousands of other ranks then print nothing.
 static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
 
-/// Reports that there is no trace, and how to recover it; once, even if writing is tried again at the end.
+/// Prints that there is no trace, why, and how to recover the records. Prints once, even if writing is tried again at the end.
 fn say_failed(why: &[u8]) {
     if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
         return;
     }
-    /// Process that has reported a failure; a forked child reports its own.
+    /// Id of the process that has reported a failure. A forked child reports its own failures.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;
     if SAID_BY.swap(process, Ordering::Relaxed) == process {
@@ -199,7 +199,8 @@ fn say_failed(why: &[u8]) {
     }
 }
 
-/// Reports on the trace in advance, if the program closes standard error first: an unusable output directory, or its path if verbose.
+/// Prints messages about the trace in advance, because the program is about to close standard error: that the output directory is unusable,
+/// or, if verbose, its path.
 pub(crate) fn say_beforehand(config: &Config) {
     match output::look(config) {
         Err(why) => say_failed(why.as_bytes()),

@@ -1,12 +1,12 @@
-//! Names shared with rank 0, written once into the job block. Rank 0 broadcasts their hashes, and other ranks omit these paths.
+//! File names known to rank 0, written once into the job block. Rank 0 broadcasts their hashes, and other ranks omit these paths.
 
 use crate::registry;
 use trace_format::meta::SharedName;
 
-/// Maximum number of hashes broadcast: 512 KiB.
+/// Maximum number of name hashes that are broadcast (512 KiB of hashes).
 pub(super) const MOST: usize = 1 << 16;
 
-/// Returns rank 0's names, sorted by hash.
+/// Returns rank 0's file names, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
         .filter(|file| !file.told.is_empty())

@@ -1,4 +1,4 @@
-//! Directory and names of traces, and writing of a process's own trace. A file has the suffix `.partial` until it is complete.
+//! Output directory, file names and writing of traces. A file has the suffix `.partial` until it is complete.
 
 use super::directory::{Directory, out_of_reach};
 use super::stages;
@@ -11,7 +11,7 @@ use crate::{anonymize, job, secure, spool};
 use std::ffi::CStr;
 use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, TRAILER_BYTES};
 
-/// Returns year, month, day and second of the day. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Returns year, month, day and second of the day of a Unix time. Algorithm: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 fn date(unix_ns: i64) -> (i64, i64, i64, i64) {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -62,35 +62,35 @@ fn prefix() -> String {
     format!("{}_{}", clean(&program), stamp(identity.start_unix_ns))
 }
 
-/// Name of a process's own trace, without the extension.
+/// Returns the file name of a process's own trace, without the extension.
 fn process_stem((node, pid): (&str, u32)) -> String {
     format!("{}_{}_{pid}", prefix(), clean(node.as_bytes()))
 }
 
-/// Path of a process's own trace, unless that name is taken.
+/// Returns the path that a process's own trace will have, unless that name is taken. `place`: node name and process id.
 pub(super) fn process_path(config: &Config, place: (&str, u32)) -> Vec<u8> {
     [directory(config).path.as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
 }
 
-/// Name of the trace of all ranks, without the extension; for rank 0.
+/// Returns the file name of the trace of all ranks, without the extension. Called on rank 0.
 pub(super) fn job_stem(ranks: i32) -> String {
     format!("{}_{}_{ranks}ranks", prefix(), job::process_ids().0)
 }
 
-/// Permissions of the output directory: users who may read a trace may also search for it.
+/// Returns the permissions for the output directory: users who may read a trace (`mode`) may also search the directory for it.
 const fn directory_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
 
-/// Creates a file for a trace of this name in the output directory, which is created if absent.
+/// Creates a file for a trace named `stem` in the output directory. Creates the directory if absent.
 ///
 /// # Errors
-/// The directory or the file cannot be created.
+/// Fails if the directory or the file cannot be created.
 pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String> {
     Unfinished::new(made_directory(config)?, stem, config.trace_mode)
 }
 
-/// Opens the output directory, created if absent.
+/// Opens the output directory; creates it if absent.
 fn made_directory(config: &Config) -> Result<Directory, String> {
     let filled = directory(config);
     // The program may have changed its root directory since the configuration was checked.
@@ -108,7 +108,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     }
 }
 
-/// True if the output directory's path no longer leads to it.
+/// True if `path` no longer leads to the output directory chosen at start (after chroot(2), for example).
 fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     match held::is_in_force() {
         true => held::number(path).is_none(),
@@ -116,7 +116,7 @@ fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     }
 }
 
-/// Keeps the output directory open.
+/// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
 pub(super) fn hold(config: &Config) {
     if let Ok(directory) = made_directory(config) {
         held::keep(For::Output, directory.path(), directory.number());
@@ -126,35 +126,35 @@ pub(super) fn hold(config: &Config) {
 /// Checks that files can be created in the output directory, without creating one; returns its path.
 ///
 /// # Errors
-/// The directory cannot be opened or written.
+/// Fails if the directory cannot be opened or written.
 pub(super) fn look(config: &Config) -> Result<Vec<u8>, String> {
     let directory = made_directory(config)?;
     directory.can_be_written()?;
     Ok(directory.path().to_vec())
 }
 
-/// Opens the unfinished trace file that rank 0 has created.
+/// Opens the unfinished trace file that rank 0 has created, on another rank.
 ///
 /// # Errors
-/// The file cannot be written to from this process.
+/// Fails if the file cannot be written to from this process.
 pub(super) fn file_of_rank_0(directory: &[u8], name: &CStr, inode: u64) -> Result<Unfinished, String> {
     Unfinished::of_another(Directory::open(directory)?, name, inode)
 }
 
-/// True if that file has its final name; `stem` is the name without the extension. Waits for a while.
+/// True if rank 0's trace file `inode` has its final name. Waits for that for a while. `stem`: final name without the extension.
 pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8]) -> bool {
     let stem = String::from_utf8_lossy(stem);
     Directory::open(directory).is_ok_and(|directory| unfinished::got_its_name(&directory, name, inode, &stem))
 }
 
-/// Message for a complete trace that could not be given its final name.
+/// End of the message about a complete trace that could not be given its final name.
 pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-analyze";
 
-/// Writes a process's own trace; returns its path.
+/// Writes a process's own trace from the encoded `bytes`; returns its path. `place`: node name and process id.
 ///
 /// # Errors
-/// The trace cannot be written; the file is removed. If only renaming fails and there is no spool to recover from, the complete file keeps
-/// its temporary name, and a message is printed instead.
+/// Fails if the trace cannot be written; the file is then removed. If only renaming fails and there is no spool to recover from, the
+/// complete file keeps its temporary name, and a message is printed instead.
 pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -> Result<Vec<u8>, String> {
     let stem = process_stem(place);
     let made = stages::during(FlushStage::Open, || new_file(config, &stem));

@@ -1,5 +1,6 @@
-//! Output filter: single segments below DXT_MIN_SIZE, and all segments of a file excluded by triggers. Filtered segments go into the
-//! counters of their streams, and only here, so that a second attempt to write starts from the same segments.
+//! Output filter: removes segments shorter than DXT_MIN_SIZE, and all segments of files excluded by triggers, from the trace. These
+//! segments are added to the counters of their streams. That happens only here, so that a second attempt to write starts from the same
+//! segments.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
@@ -15,10 +16,10 @@ use trace_format::columns::TickScale;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// Minimum length beyond any segment's: nothing of the stream is kept.
+/// Minimum length of a stream none of whose segments are to be written: longer than any segment.
 const NONE: u64 = u64::MAX;
 
-/// Moves segments that are only counted from `threads` into `left_out`.
+/// Moves the segments of threads that are only counted from `threads` to the counters in `left_out`.
 pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     for (index, _) in THREADS.numbered().filter(|(_, thread)| thread.counts.load(Ordering::Relaxed)) {
         let pieces = threads.get_mut(index).map(std::mem::take).unwrap_or_default();
@@ -35,7 +36,7 @@ fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
     Segment { start, end, ..*segment }
 }
 
-/// Moves segments excluded by filters from `threads` into `left_out`.
+/// Moves segments that DXT_MIN_SIZE or a trigger excludes from `threads` to the counters in `left_out`.
 pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
     // Files without names for lack of budget keep no segments: such files could not be distinguished.
@@ -100,18 +101,18 @@ pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale:
     }
 }
 
-/// Rank of this process, or -1.
+/// Returns the rank of this process, or -1 without one.
 fn rank() -> i32 {
     mpi::world().map_or_else(|| job::identity().map_or(-1, |identity| identity.rank), |world| world.rank)
 }
 
-/// Splits segments into those of at least their stream's minimum length, and the rest.
+/// Splits segments into those to write (at least as long as their stream's minimum in `least`) and the shorter ones.
 fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segment>, Vec<Segment>) {
     let least = |segment: &Segment| least.get(segment.stream().0 as usize).copied().unwrap_or(0);
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// Returns the accesses to each file that has any, from current segments and from those that are gone.
+/// Returns the access counts per file, for triggers: from segments in memory, and from segments already folded into counters.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

@@ -1,6 +1,6 @@
-//! Plan that rank 0 broadcasts before anything else: the trace file it created, counters or trace mode, and the hashes of its names, so
-//! that names known to rank 0 are written once. One broadcast, small enough for any MPI to send at once. In counters mode, where the
-//! hashes show which files may be shared, a second broadcast sends the remaining ones.
+//! Plan that rank 0 broadcasts before anything else: the trace file that it created, counters or trace mode, and the hashes of its file
+//! names, so that names known to rank 0 are written once. One broadcast, small enough for any MPI to send at once. In counters mode, where
+//! the hashes show which files may be shared, a second broadcast sends the hashes that did not fit.
 
 use super::counted::Counted;
 use super::gather::calibrate;
@@ -14,55 +14,55 @@ use std::ffi::CString;
 use trace_format::frame::FlushStage;
 use trace_format::meta::SharedName;
 
-/// Size of the broadcast, in bytes. MPICH sends up to 12 KiB along a binomial tree, more in rounds.
+/// Size of the broadcast message, in bytes. MPICH sends up to 12 KiB along a binomial tree, larger messages in several rounds.
 const BYTES: usize = 12 << 10;
-/// Number of 64-bit words before the path.
+/// Number of 64-bit words before the path in the broadcast.
 const HEAD: usize = 8;
-/// Maximum length of directory plus name, in bytes.
+/// Maximum length of the file's path (directory and name), in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
-/// Capacity of the common record.
+/// Capacity for the common record, which stands for several ranks that share files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Number of (file, layer) pairs.
+    /// Number of pairs of a file and an I/O layer through which it is used.
     pub(super) pairs: usize,
     /// Number of files with MPI datatypes.
     pub(super) datatypes: usize,
 }
 
-/// Content of rank 0's broadcast.
+/// Content of the message that rank 0 broadcasts before the trace is written.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// True if rank 0 is in counters mode. All ranks follow its sequence of calls, whatever their own mode.
+    /// True if rank 0 is in counters mode. All ranks then make its sequence of MPI calls, regardless of their own mode.
     pub(super) counting: bool,
-    /// Hashes of the names in the job block, sorted.
+    /// Hashes of the file names stored once for the whole job (in the job block), sorted.
     pub(super) hashes: Vec<u64>,
-    /// True if one broadcast held all hashes.
+    /// True if a single broadcast held all hashes.
     pub(super) in_one_call: bool,
     pub(super) room: PlannedRoom,
-    /// Rank 0's wall clock at its time zero, in ns since 1970-01-01 UTC: distinguishes the job's trace from another of the same name.
+    /// Start time of rank 0, in ns since 1970-01-01 UTC. It distinguishes this job's trace from another one of the same name.
     pub(super) epoch_unix_ns: u64,
-    /// Directory, name and inode number of the file.
+    /// Directory, name and inode number of the trace file.
     file: Option<(Vec<u8>, CString, u64)>,
 }
 
 impl Plan {
-    /// True if rank 0 has created a file.
+    /// True if rank 0 has created a trace file.
     pub(super) const fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Opens the file that rank 0 created, on another rank.
+    /// Opens the trace file that rank 0 created, on another rank.
     ///
     /// # Errors
-    /// The file cannot be written to from here.
+    /// Fails if the file cannot be written to from this process.
     pub(super) fn open(&self) -> Result<Unfinished, String> {
         let (directory, name, inode) = self.file.as_ref().ok_or("rank 0 has made no file")?;
         output::file_of_rank_0(directory, name, *inode)
     }
 
-    /// Path of the complete trace, unless that name is taken: `<stem>.dxt` for `<stem>.<random>.dxt.partial`.
+    /// Returns the path that the complete trace will have, unless that name is taken: `<stem>.dxt` for `<stem>.<random>.dxt.partial`.
     pub(super) fn trace_path(&self) -> Vec<u8> {
         let Some((directory, name, _)) = &self.file else { return Vec::new() };
         let ends = name.as_bytes().iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
@@ -70,7 +70,7 @@ impl Plan {
         [directory.as_slice(), b"/", stem, b".dxt"].concat()
     }
 
-    /// True if the file has its final name or gets it soon; waits.
+    /// True if the trace file has its final name. Waits for that for a while.
     pub(super) fn file_has_its_name(&self) -> bool {
         let Some((directory, name, inode)) = &self.file else { return false };
         let path = self.trace_path();
@@ -88,7 +88,7 @@ impl Plan {
         [self.epoch_unix_ns, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
     }
 
-    /// Returns the encoded plan with as many hashes as fit, and their number.
+    /// Encodes the plan with as many hashes as fit; also returns the number of these hashes.
     fn encode(&self) -> (Vec<u8>, usize) {
         let mut bytes = vec![0; HEAD * 8];
         if let Some((directory, name, _)) = &self.file {
@@ -106,7 +106,7 @@ impl Plan {
         (bytes, sent)
     }
 
-    /// Decodes a received plan without the hashes that follow; also returns their total number. `None` if nothing was received.
+    /// Decodes a received plan. Also returns the total number of hashes, which follow separately. `None` if nothing was received.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -133,7 +133,8 @@ impl Plan {
     }
 }
 
-/// Creates the file and the plan on rank 0. Returns the plan, the file or the reason why there is none, and the names for the job block.
+/// Creates the trace file and the plan, on rank 0. Returns the plan, the file or the reason why there is none, and the file names for the
+/// job block.
 fn make(
     world: &World,
     config: &Config,
@@ -158,7 +159,8 @@ fn make(
     (plan, file, shared)
 }
 
-/// Returns the capacity for rank 0's counters plus some 25 %: ranks do much the same, so that this usually suffices for all.
+/// Returns the capacity for the common record of all ranks: rank 0's counters plus some 25 %. Ranks do much the same, so this usually
+/// suffices.
 fn room(counted: &Counted) -> PlannedRoom {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
     let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();
@@ -166,8 +168,9 @@ fn room(counted: &Counted) -> PlannedRoom {
     PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
-/// Broadcasts the plan; also returns, on rank 0, the file and the names for the job block. Collective: one call, or two in counters mode
-/// with more names than the first one holds. The error is the reason why this rank cannot take part, or why the plan has no file.
+/// Broadcasts the plan. Also returns, on rank 0, the file and the file names for the job block. Collective: one call, or two in counters
+/// mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take part, or why there is no
+/// file.
 pub(super) fn share(
     world: &World,
     config: &Config,

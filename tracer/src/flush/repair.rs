@@ -12,14 +12,14 @@
 use super::together::Spans;
 use super::unfinished::Unfinished;
 
-/// Comparison unit in bytes, held on the stack.
+/// Number of bytes compared with the file at a time; buffered on the stack.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Repairs this rank's part, of which MPI was given the first `given` bytes, then writes its index entries. Returns the number of bytes
-/// rewritten among those given to MPI.
+/// Repairs this rank's part of the trace file, of which MPI was asked to write the first `given` bytes, then writes its index entries.
+/// Returns how many of those `given` bytes had to be rewritten.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Fails if the file cannot be written.
 pub(super) fn repair(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64, String> {
     let (at, body) = (spans.body.0, spans.body.1.as_slice());
     let (given, rest) = body.split_at_checked(given).unwrap_or((body, &[]));
@@ -55,7 +55,7 @@ mod tests {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 | 1).collect()
     }
 
-    /// Returns a file that held `found`, after repair to hold `body` at `at` and an index behind it.
+    /// Returns number of bytes repaired, and content of a file that held `found` before `body` was repaired at offset `at`.
     fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-mend-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);

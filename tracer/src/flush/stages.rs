@@ -10,7 +10,7 @@ use trace_format::write::{Encoder, Region};
 
 const STAGES: usize = FlushStage::ALL.len();
 
-/// Current flush of this process. A process writes one trace at a time (`ends.rs`), on one thread.
+/// Measurements of the current flush (writing of a trace). A process writes one trace at a time (`ends.rs`), on one thread.
 struct Flush {
     stage: AtomicUsize,
     since: AtomicU64,
@@ -27,7 +27,7 @@ static FLUSH: Flush = Flush {
     sizes: [const { AtomicU64::new(0) }; 4],
 };
 
-/// Begins a flush with all times at zero.
+/// Begins a flush: resets the times of all stages to zero.
 pub(super) fn begin() {
     let words = FLUSH.ticks.iter().chain([&FLUSH.packed]).chain(&FLUSH.sizes);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
@@ -35,7 +35,8 @@ pub(super) fn begin() {
     FLUSH.since.store(clock::now(), Ordering::Relaxed);
 }
 
-/// Runs `work` as `stage`, then resumes the previous stage. Abandoned work leaves its stage active until the enclosing one ends.
+/// Runs `work` with its time counted for `stage`, then resumes the previous stage. Abandoned work leaves its stage active until the
+/// enclosing one ends.
 pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     let before = enter(stage as usize);
     let result = work();
@@ -43,7 +44,7 @@ pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Ends the active stage, which is returned, and begins `stage`.
+/// Ends the active stage and begins `stage`. Returns the index of the stage that was active.
 fn enter(stage: usize) -> usize {
     let now = clock::now();
     let before = FLUSH.stage.swap(stage, Ordering::Relaxed);
@@ -54,7 +55,7 @@ fn enter(stage: usize) -> usize {
     before
 }
 
-/// Runs `work` as [`FlushStage::Encode`], with the encoder's compression time counted separately.
+/// Runs `work` as stage [`FlushStage::Encode`]. The time that the encoder spends in compression is counted as a separate stage.
 pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Result<T>) -> trace_format::Result<T> {
     during(FlushStage::Encode, || {
         let mut encoder = Encoder::new()?.timed_by(clock::now);
@@ -68,12 +69,12 @@ pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Resul
     })
 }
 
-/// Resets the byte counts before a part is encoded again; times keep adding up.
+/// Resets the byte counts before the same records are encoded again. Times keep adding up.
 pub(super) fn encode_again() {
     FLUSH.sizes.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Records the encoding's sizes and adds the flush frame to the last region of a part.
+/// Stores the sizes of the encoded regions (parts of the file), and appends a frame with times and sizes of this flush to the last one.
 pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     FLUSH.packed.store(packed_segments, Ordering::Relaxed);
     let [raw, columns, compressed, whole] = &FLUSH.sizes;
@@ -101,7 +102,7 @@ fn block_sizes(region: &[u8]) -> (u64, u64) {
     sizes
 }
 
-/// True if there was anything to write.
+/// True if anything was written in this flush.
 pub(super) fn has_written() -> bool {
     FLUSH.sizes.iter().any(|bytes| bytes.load(Ordering::Relaxed) > 0)
 }
@@ -114,7 +115,7 @@ pub(super) fn times() -> FlushTimes {
     FlushTimes { stages_ns, packed_segments: FLUSH.packed.load(Ordering::Relaxed) }
 }
 
-/// Prints the time of each stage and the sizes to standard error.
+/// Prints the time of each stage and the sizes of the data to standard error.
 pub(super) fn tell() {
     let times = times();
     let mut text = format!("flush of process {}: {:.3} ms", crate::job::process_ids().0, in_ms(times.total_ns()));

@@ -7,36 +7,36 @@ use super::stages;
 use super::unfinished::Unfinished;
 use crate::mpi::{Handle, SUCCESS, World, api};
 
-/// Maximum size of a rank's part that MPI writes, in bytes: counts are C ints.
+/// Maximum number of bytes of a rank's part of the file that are written through MPI: MPI counts are C ints.
 const MOST_BYTES: usize = 1 << 30;
 
-/// File offset and bytes.
+/// Bytes to write, and the file offset to write them at.
 type Span = (u64, Vec<u8>);
 
 #[derive(Default)]
 pub(super) struct Spans {
     pub(super) body: Span,
     pub(super) index: Span,
-    /// Trailer, unless it follows the last rank's index entry.
+    /// Trailer of the file, unless it follows directly after the last rank's index entry.
     pub(super) trailer: Option<Span>,
-    /// Number of this rank's last region, and file offset of its flush frame.
+    /// Number of this rank's last region, and file offset of the flush frame (times of this flush) in it.
     pub(super) flush: Option<(u32, u64)>,
-    /// Final length of the file, on the rank that truncates it.
+    /// Final length of the file; only on the rank that truncates it.
     pub(super) length: Option<u64>,
 }
 
-/// Trace file as one rank writes it.
+/// Trace file of all ranks, as opened by one rank.
 pub(super) struct Sink {
-    /// MPI's handle if all ranks write together; otherwise ranks write independently.
+    /// MPI's file handle if all ranks write collectively; `None` if ranks write independently.
     open: Option<Handle>,
-    /// This rank's own descriptor, through which the path given to MPI leads.
+    /// This rank's own descriptor. The path given to MPI leads through this descriptor.
     file: Option<Unfinished>,
     /// True if this rank has created the file.
     made_here: bool,
 }
 
 impl Sink {
-    /// Opens the file for independent writes if `wanted`, unless it was `made` here.
+    /// Opens the file for independent writes by this rank if `wanted`. `made`: the file, already open, on the rank that created it.
     pub(super) fn of_few(plan: &Plan, made: Option<Unfinished>, wanted: bool, mine: &mut Mine) -> Self {
         let made_here = made.is_some();
         let file = match made {
@@ -49,8 +49,8 @@ impl Sink {
         Self { open: None, file, made_here }
     }
 
-    /// Opens the file on all ranks. Collective: a rank without access opens /dev/null instead, so that no other rank waits for it in a
-    /// call on the open file.
+    /// Opens the file through MPI on all ranks. Collective: a rank without access opens /dev/null instead, so that no other rank waits for
+    /// it in a call on the open file.
     pub(super) fn of_all(world: &World, plan: &Plan, made: Option<Unfinished>, mine: &mut Mine) -> Self {
         let made_here = made.is_some();
         let file = match made {
@@ -73,10 +73,10 @@ impl Sink {
         Self { open, file, made_here }
     }
 
-    /// Writes this rank's bytes independently.
+    /// Writes this rank's bytes without MPI, independently of other ranks.
     ///
     /// # Errors
-    /// The file is not open or cannot be written.
+    /// Fails if the file is not open or cannot be written.
     pub(super) fn write(&self, spans: &Spans) -> Result<(), String> {
         let all = [Some(&spans.body), Some(&spans.index), spans.trailer.as_ref()];
         let mut wanted = all.into_iter().flatten().filter(|(_, bytes)| !bytes.is_empty());
@@ -85,11 +85,11 @@ impl Sink {
         wanted.try_for_each(|(at, bytes)| file?.write_at(bytes, *at))
     }
 
-    /// Writes the parts of all ranks through MPI and closes MPI's handle. The result of the write is ignored: once all ranks are done,
-    /// each checks its own part ([`Self::mend`]). Collective.
+    /// Writes the parts of all ranks through MPI and closes MPI's handle. Ignores MPI's result: once all ranks are done, each rank checks
+    /// its own part ([`Self::repair`]). Collective.
     ///
     /// # Errors
-    /// MPI could not close the file: data visible now may not reach the disk.
+    /// Fails if MPI could not close the file: data visible now may not reach the disk.
     pub(super) fn write_together(&mut self, world: &World, spans: &Spans) -> Result<(), String> {
         let mut file = self.open.take().ok_or("the file is not open")?;
         let mut status = [0_u64; 16];
@@ -99,21 +99,21 @@ impl Sink {
         if api().file_close(&raw mut file) == SUCCESS { Ok(()) } else { Err("MPI could not close the file".into()) }
     }
 
-    /// Repairs this rank's part and writes its index entries; returns the number of bytes that differed from what MPI was given. Call once
-    /// MPI writes to the file on no rank any more.
+    /// Repairs this rank's part of the file and writes its index entries. Returns the number of bytes that differed from those given to
+    /// MPI. Call only after MPI has finished writing to the file on all ranks.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn repair(&self, spans: &Spans) -> Result<u64, String> {
         let file = self.file.as_ref().ok_or("the file is not open")?;
         file.share_between_nodes();
         repair(file, spans, MOST_BYTES)
     }
 
-    /// Rewrites this rank's flush frame with the current times. Call once nobody else writes there.
+    /// Rewrites this rank's flush frame with the current times. Call only when no other rank writes to this range.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn describe(&self, spans: &Spans) -> Result<(), String> {
         match (&self.file, spans.flush) {
             (Some(file), Some((region, at))) => file.write_at(&stages::times().frame(region), at),
@@ -121,10 +121,10 @@ impl Sink {
         }
     }
 
-    /// Closes the file. Collective if all ranks have it open through MPI.
+    /// Closes the file. Collective if all ranks have opened it through MPI.
     ///
     /// # Errors
-    /// Written data may be lost.
+    /// Fails if closing fails: written data may be lost.
     pub(super) fn close(&mut self) -> Result<(), String> {
         if let Some(mut file) = self.open.take() {
             // Nothing was written through this handle.
@@ -134,7 +134,7 @@ impl Sink {
         self.file.as_mut().map_or(Ok(()), close)
     }
 
-    /// Closes and removes the file: there will be no trace of all ranks. Collective if the ranks were to write together.
+    /// Closes and removes the file, since no trace of all ranks can be written. Collective if the ranks were to write together.
     pub(super) fn give_up(mut self) {
         // The file is removed, so a failure does not matter.
         let _ = self.close();
@@ -143,7 +143,7 @@ impl Sink {
         }
     }
 
-    /// Gives the complete file its final name. `None` on ranks that did not create it.
+    /// Renames the complete file to its final name. Returns `None` on ranks that did not create it.
     pub(super) fn finish(self, stem: &str) -> Option<Result<Vec<u8>, String>> {
         self.file.filter(|_| self.made_here).map(|mut made| made.finish(stem))
     }

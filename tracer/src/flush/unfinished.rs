@@ -6,23 +6,23 @@ use super::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
-/// Maximum names tried before giving up.
+/// Maximum number of names tried before giving up.
 const TRIES: u32 = 1000;
 
 /// Trace file that is still being written. Its creator must call `finish` or `abandon`.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     directory: Directory,
-    /// Open file; `None` once closed.
+    /// Open file; `None` after it was closed.
     file: Option<Handle>,
     name: CString,
 }
 
 impl Unfinished {
-    /// Creates an empty file for `<stem>.dxt` in `directory`, with exactly the permissions `mode`, regardless of the umask.
+    /// Creates an empty file that will become `<stem>.dxt`, in `directory`, with exactly the permissions `mode`, regardless of the umask.
     ///
     /// # Errors
-    /// Message with the path and the errno.
+    /// Returns a message with the path and the errno if the file cannot be created.
     pub(super) fn new(directory: Directory, stem: &str, mode: u32) -> Result<Self, String> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let mut last = (Vec::new(), libc::EEXIST);
@@ -49,7 +49,7 @@ impl Unfinished {
     /// Opens file `name` in `directory`, created by another process, provided that its inode number is still `inode`.
     ///
     /// # Errors
-    /// The file cannot be opened, or it is not the file that the other process created.
+    /// Fails if the file cannot be opened, or is not the file that the other process created.
     pub(super) fn of_another(directory: Directory, name: &CStr, inode: u64) -> Result<Self, String> {
         let path = directory.path_of(name);
         // Do not block waiting for a peer in case the name is a FIFO.
@@ -69,24 +69,24 @@ impl Unfinished {
         about.map(|about| about.st_ino).map_err(|errno| failed("look at", &self.path(), errno))
     }
 
-    /// Descriptor of the open file, or -1 once closed.
+    /// Returns the descriptor of the open file, or -1 after it was closed.
     fn number(&self) -> libc::c_int {
         self.file.as_ref().map_or(-1, Handle::number)
     }
 
-    /// Directory path and name of the file.
+    /// Returns directory path and current name of the file.
     pub(super) fn place(&self) -> (&[u8], &CStr) {
         (self.directory.path(), &self.name)
     }
 
-    /// Path for messages.
+    /// Returns the current path of the file, for messages.
     pub(super) fn path(&self) -> Vec<u8> {
         self.directory.path_of(&self.name)
     }
 
-    /// Returns a path that a library in this process can open and that leads to this file, whatever other users rename on the way.
-    /// Libraries create files of their own beside it. So the path goes through the directory's descriptor where other users cannot change
-    /// names, and through the open file's descriptor elsewhere (proc(5), /proc/pid/fd).
+    /// Returns a path by which a library in this process opens this very file, whatever other users rename meanwhile. Libraries create
+    /// files of their own beside it. So the path goes through the directory's descriptor where other users cannot change names, and through
+    /// the open file's descriptor elsewhere (proc(5), /proc/pid/fd).
     pub(super) fn path_for_libraries(&self) -> Result<CString, String> {
         let name = self.name.to_string_lossy();
         c_string(match self.directory.is_private() {
@@ -98,7 +98,7 @@ impl Unfinished {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// Message with the path and the errno.
+    /// Returns a message with the path and the errno if writing fails.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), String> {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
@@ -117,7 +117,7 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Fills `bytes` from `offset`; false if reading fails or the file is too short.
+    /// Fills `bytes` with the file's content at `offset`; false if reading fails or the file is too short.
     pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> bool {
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -137,7 +137,7 @@ impl Unfinished {
     /// Truncates the file to `length` if it is longer, since readers start from the end of the file.
     ///
     /// # Errors
-    /// Message with the path and the errno.
+    /// Returns a message with the path and the errno if truncation fails.
     pub(super) fn end_at(&self, length: u64) -> Result<(), String> {
         let file = self.number();
         let longer = self.file.as_ref().is_some_and(|file| file.about().is_ok_and(|it| it.st_size as u64 > length));
@@ -163,10 +163,10 @@ impl Unfinished {
         }
     }
 
-    /// Closes the file and keeps its name.
+    /// Closes the file without removing or renaming it.
     ///
     /// # Errors
-    /// close(2) failed: written data may be lost.
+    /// Fails if close(2) fails: written data may be lost.
     pub(super) fn close(&mut self) -> Result<(), String> {
         in_work::closed(self.number());
         let closed = self.file.take().map_or(Ok(()), Handle::close);
@@ -176,7 +176,7 @@ impl Unfinished {
     /// Closes the file like [`Self::close`], for the caller that then gives it its final name.
     ///
     /// # Errors
-    /// As for [`Self::close`], or another user with write permission to the directory has replaced the file under its name.
+    /// Fails like [`Self::close`], or if another user with write permission to the directory has replaced the file under its name.
     pub(super) fn settle(&mut self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let named = Handle::open(self.directory.number(), &self.name, libc::O_PATH | libc::O_NOFOLLOW, 0);
@@ -189,16 +189,16 @@ impl Unfinished {
         }
     }
 
-    /// Removes the name, along with any file that now has it.
+    /// Removes the unfinished file by its name (which also removes a file that another user put in its place).
     pub(super) fn abandon(self) {
         in_work::end();
         self.directory.remove(&self.name);
     }
 
-    /// Closes the complete file and names it `<stem>.dxt`, or `<stem>.<number>.dxt` if that is taken; returns the path.
+    /// Closes the complete file and renames it to `<stem>.dxt`, or `<stem>.<number>.dxt` if that is taken; returns the path.
     ///
     /// # Errors
-    /// The file got no final name; it keeps the current one.
+    /// Fails if no final name could be given; the file then keeps its current name.
     pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
         self.settle()?;
         let named = named(&self.directory, &self.name, stem);
@@ -216,7 +216,7 @@ pub(super) mod in_work {
 
     static DIRECTORY: AtomicI32 = AtomicI32::new(-1);
     static FILE: AtomicI32 = AtomicI32::new(-1);
-    /// Null while no file is being written.
+    /// Name of the file being written; null if there is none.
     static NAME: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 
     pub(super) fn begin(file: &Unfinished) {
@@ -225,7 +225,7 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// Forgets the descriptor `number`, which is about to be closed.
+    /// Notes that the descriptor `number` is about to be closed.
     pub(super) fn closed(number: i32) {
         let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -234,7 +234,7 @@ pub(super) mod in_work {
         NAME.store(std::ptr::null_mut(), Ordering::Release);
     }
 
-    /// Removes the unfinished file after the work on it was abandoned, and closes its descriptors.
+    /// Removes the unfinished file and closes its descriptors, after the work on it was abandoned.
     pub(in super::super) fn given_up() {
         let name = NAME.swap(std::ptr::null_mut(), Ordering::Acquire);
         if name.is_null() {
@@ -252,16 +252,16 @@ pub(super) mod in_work {
     }
 }
 
-/// Returns candidate number `number` (from 1) for the final name.
+/// Returns the `number`-th candidate (from 1) for the final name.
 fn final_name(stem: &str, number: u32) -> Result<CString, String> {
     let number = if number == 1 { String::new() } else { format!(".{number}") };
     c_string(format!("{stem}{number}.dxt"))
 }
 
-/// Maximum checks, 1 ms apart, for another process to name its file.
+/// Maximum number of checks, 1 ms apart, if another process has given its file the final name.
 const MOST_WAITS: u32 = 2_000;
 
-/// True if file `inode`, which another process writes as `name`, has its final name; waits [`MOST_WAITS`] ms at most for that.
+/// True if file `inode`, which another process writes under `name`, has its final name; waits at most [`MOST_WAITS`] ms for that.
 pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem: &str) -> bool {
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
     let number_of = |name: &CStr| {
@@ -294,10 +294,11 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
     Err(format!("failed to find a free name for {}", String::from_utf8_lossy(&directory.path_of(name))))
 }
 
-/// Renames a file without replacing another one; `None` if the file system does not support this method.
+/// Method to rename a file without replacing another one; returns `None` if the file system does not support it.
 type Way = fn(libc::c_int, &CStr, &CStr) -> Option<Result<(), libc::c_int>>;
 
-/// Rename methods, best first. Some file systems lack the first one (Linux 3.15, rename(2)) or the second, and a sandbox may deny either.
+/// Rename methods, preferred first. Some file systems lack the first one (Linux 3.15, rename(2)) or the second, and a sandbox may deny
+/// either.
 const WAYS: [Way; 3] = [rename_unless_there, link, reserve];
 
 fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> Result<(), libc::c_int> {
@@ -313,7 +314,7 @@ fn rename_unless_there(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result
     (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM))).then_some(result)
 }
 
-/// Adds the new name as a hard link, then removes the old one.
+/// Renames a file: adds the new name as a hard link, then removes the old name.
 fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     // SAFETY: both names are NUL-terminated; flags 0 follow no symbolic link.
     if unsafe { crate::sys::syscall!(libc::SYS_linkat, at, from.as_ptr(), at, to.as_ptr(), 0) } != 0 {
@@ -325,7 +326,7 @@ fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_in
     Some(Ok(()))
 }
 
-/// Reserves the new name with an empty file, then renames over it.
+/// Renames a file: reserves the new name with an empty file, then renames over that file.
 fn reserve(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     Some(Handle::open(at, to, flags, 0o600).and_then(|_ours| rename_with(at, from, to, 0)))

@@ -1,4 +1,4 @@
-//! Decoding and re-encoding of packed blocks: the only place where the tracer reads its own encoding.
+//! Decoding and re-encoding of packed blocks (segments encoded and compressed as in the file). Nowhere else does the tracer decode them.
 
 use crate::buffer::Block;
 use trace_format::columns::TickScale;
@@ -7,7 +7,7 @@ use trace_format::read::{BlockRef, Decoder};
 use trace_format::write::Encoder;
 use trace_format::{Segment, StreamId};
 
-/// Decoder, and an encoder created when first needed.
+/// Decoder for packed blocks (segments encoded in memory), and an encoder created when first needed.
 pub(super) struct Unpacker<'a> {
     scale: &'a TickScale,
     decoder: Decoder,
@@ -15,23 +15,24 @@ pub(super) struct Unpacker<'a> {
 }
 
 impl<'a> Unpacker<'a> {
-    /// Creates an unpacker for the current clock rate.
+    /// Creates a decoder that converts ticks with `scale`, the current clock rate.
     pub(super) fn new(scale: &'a TickScale) -> Self {
         Self { scale, decoder: Decoder::default(), encoder: None }
     }
 
-    /// Mask with bit `id % 64` for each stream in a frame; all bits if unknown.
+    /// Returns a bit mask of the streams in an encoded frame: bit `id % 64` is set for each stream. All bits are set if the frame cannot be
+    /// decoded.
     pub(super) fn streams(frame: &[u8]) -> u64 {
         let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
         head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
     }
 
-    /// Returns the segments of a block, with times in ns since the epoch; `None` if it cannot be decoded.
+    /// Decodes the segments of a packed block, with times in ns since the epoch; `None` if it cannot be decoded.
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         self.decoded(block.frame, block.mult)
     }
 
-    /// Returns the segments of a frame from [`Self::packed`].
+    /// Returns the segments of a frame that [`Self::packed`] has encoded.
     pub(super) fn again(&mut self, frame: &[u8]) -> Option<Vec<Segment>> {
         self.decoded(frame, self.scale.mult)
     }
@@ -54,7 +55,7 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// Encodes segments with times in ns since the epoch as a frame; empty without segments, `None` if encoding fails.
+    /// Encodes segments (times in ns since the epoch) as a frame. Returns an empty frame without segments, `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

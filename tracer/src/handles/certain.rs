@@ -1,9 +1,9 @@
-//! Finds the canonical name of a just opened file without asking the kernel, if it is certain. The trace has names as the kernel knows
-//! them, without symbolic links; asking through proc(5) takes longer than opening the file.
+//! Finds the canonical name of a file just opened without asking the kernel, if the answer is certain. Traces contain names as the kernel
+//! reports them, without symbolic links; asking the kernel through proc(5) takes longer than opening the file.
 //!
-//! A name is *plain* if no component is a symbolic link. Then it is the kernel's name: a path consists of the directories passed on the
-//! way, and `..` returns to the previous one. One openat2(2) that must not follow links checks that (Linux 5.6). It opens nothing: it
-//! demands a directory, and so fails at the file itself.
+//! A name is *plain* if no component is a symbolic link. It then equals the kernel's name, since each `..` leads back to the previous
+//! directory. A single openat2(2) that must not follow links verifies this (Linux 5.6). It opens nothing: it demands a directory, and so
+//! fails at the file itself.
 //!
 //! An answer is reused only while nothing can have changed it:
 //! * this process has not changed names (rename, symlink, mount and the like), nor waited for a child that may have: [`changed`];
@@ -12,8 +12,8 @@
 //! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only a process that, within that time, moves a directory
 //!   away and puts a link in its place can cause a stale name.
 //!
-//! Within one step of the coarse clock (some milliseconds) even fstat(2) is skipped for a plain name. Exception: this process has made
-//! others, one of which may just have put a link there. So opening a file again and again costs no system call.
+//! Within one step of the coarse clock (some milliseconds), even fstat(2) is skipped for a plain name. Exception: this process has created
+//! child processes, one of which may just have put a link there. So opening a file repeatedly costs no system call.
 //!
 //! After chroot(2), unshare(2) and setns(2) nothing is reused: the kernel is asked for each name.
 //!
@@ -29,54 +29,55 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, path_hash};
 
-/// Maximum age of a reused name, in ms of a coarse clock that is read without a system call and advances in steps of some ms.
+/// Maximum age at which a cached file name is reused, in ms. The clock is a coarse one, which is read without a system call and advances
+/// in steps of some ms.
 const BELIEVED_MS: u64 = 10;
 
-/// Number of times that names may have changed.
+/// Number of events at which path names may have changed (rename, symlink, mount, ...).
 static CHANGES: AtomicU32 = AtomicU32::new(0);
-/// True if names differ from those of the rest of the job: the kernel is always asked.
+/// True if this process's path names differ from those of the rest of the job (chroot(2)); the kernel is then always asked.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once this process has made others, which run beside it.
+/// True once this process has created child processes, which run concurrently and may change names.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
-/// True if openat2(2) is not available.
+/// True if openat2(2) is not available, so that names cannot be checked.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// Stops using openat2(2).
+/// Stops using openat2(2), because it is not available.
 pub(crate) fn do_without_openat2() {
     WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
 }
 
-/// Notes that this process, or a child that it waited for, may have changed names.
+/// Records that this process, or a child that it waited for, may have changed path names.
 pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Notes that this process has made another one: fstat(2) is asked each time from now on.
+/// Records that this process has created a child process; from now on each reuse of a name requires fstat(2).
 pub(crate) fn has_children() {
     HAS_CHILDREN.store(true, Ordering::Relaxed);
     changed();
 }
 
-/// Notes that names may differ from those of the rest of the job (chroot(2)), or between threads (unshare(2), setns(2)).
+/// Records that path names may differ from those of the rest of the job (chroot(2)) or between threads (unshare(2), setns(2)).
 pub(crate) fn differ() {
     DIFFER.store(true, Ordering::Relaxed);
 }
 
-/// Arguments of an open call: a name and the directory that it is relative to.
+/// Name arguments of an open call: a path, and the directory to which it is relative.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// Directory descriptor, or AT_FDCWD.
     pub(crate) at: c_int,
-    /// String that the kernel has read.
+    /// Path string that the kernel has read.
     pub(crate) name: *const c_char,
 }
 
-/// Time stamp: number of name changes and coarse time. Never 0.
+/// Time stamp of an answer: number of name changes, and time of the coarse clock. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 
 impl Moment {
-    /// Returns the current stamp. Taken before a look-up, so that a change during the look-up outdates its result.
+    /// Returns the current time stamp. Must be taken before a look-up, so that a change during the look-up makes its result outdated.
     pub(super) fn now() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the structure is ours; answered without a system call (vdso(7)).
@@ -90,41 +91,41 @@ impl Moment {
         Self((changes as u64) << 32 | (ms << 1 & 0xffff_ffff) | 1)
     }
 
-    /// True if an answer stamped `then` (0: never) may be reused now.
+    /// True if an answer with time stamp `then` (0: never given) may still be reused.
     pub(super) fn believes(self, then: u64) -> bool {
         let passed = (self.0 as u32).wrapping_sub(then as u32) >> 1;
         then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
     }
 
-    /// True if `then` equals the current stamp, and this process has made no others that may have changed names since.
+    /// True if `then` equals the current stamp, and this process has no children that may have changed names since.
     fn is(self, then: u64) -> bool {
         self.0 == then && !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
     }
 
-    /// Returns the stamp as stored.
+    /// Returns the stamp as an integer, to be stored.
     pub(super) fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// Knowledge about the file that was opened.
+/// Result of the search for the file that was opened.
 pub(super) enum Answer {
-    /// This file, of this kind.
+    /// File found, with its type.
     File(&'static File, FileKind),
-    /// Not recorded.
+    /// The file is not recorded.
     NotRecorded,
-    /// Name unknown: ask the kernel, then call [`Later::learn`].
+    /// Name unknown: the caller must ask the kernel, and then call [`Later::learn`].
     Ask(Stat, Later),
 }
 
-/// Question for the kernel.
+/// Question that the caller must put to the kernel, and where to cache the answer.
 pub(super) struct Later {
     moment: Moment,
-    /// Hash of the absolute form of the name; `None`: the answer is not to be remembered.
+    /// Hash of the absolute form of the name; `None` if the answer must not be cached.
     hash: Option<u64>,
 }
 
-/// Returns the file that was opened as `number` with the arguments `asked`. May change errno.
+/// Returns the file that was opened as descriptor `number` with the arguments `asked`. May change errno.
 pub(super) fn file(number: c_int, asked: Asked) -> Answer {
     let moment = Moment::now();
     if DIFFER.load(Ordering::Relaxed) {
@@ -142,7 +143,7 @@ fn ask(number: c_int, later: Later) -> Answer {
     stat(number).map_or(Answer::NotRecorded, |stat| Answer::Ask(stat, later))
 }
 
-/// Like [`file`], for a name that must be made absolute; limited to common lengths to save stack.
+/// Like [`file`], for a relative name; limited to paths of common length to save stack.
 #[inline(never)]
 fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer {
     let mut buffer = [0; paths::COMMON_BYTES];
@@ -184,7 +185,7 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
     Answer::File(file, stat.identity.kind)
 }
 
-/// True if no component of the name is a symbolic link.
+/// True if no component of the name `asked` is a symbolic link.
 fn is_plain(asked: Asked) -> bool {
     /// RESOLVE_NO_SYMLINKS of openat2(2).
     const NO_LINKS: u64 = 4;
@@ -216,13 +217,13 @@ fn close(number: c_long) {
     unsafe { crate::sys::syscall!(libc::SYS_close, number) };
 }
 
-/// Stamp of the last time that a file's path was found plain, and the inode it led to.
+/// Time stamp of the last check that found a file's path to be plain (free of symbolic links), and the inode that it led to.
 #[derive(Default)]
 pub(crate) struct Plain {
     moment: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
-    /// Stamp of the last fstat(2) that confirmed the path.
+    /// Time stamp of the last fstat(2) that confirmed the path.
     looked: AtomicU64,
 }
 
@@ -233,7 +234,7 @@ impl Plain {
             && self.device.load(Ordering::Relaxed) == stat.identity.device
     }
 
-    /// Stores a stamp. Threads may race: whatever results, both have just found the path plain.
+    /// Stores a stamp. Threads may race: any result is correct, since all of them have just found the path plain.
     fn put(&self, stat: &Stat, moment: Moment) {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);
@@ -242,10 +243,11 @@ impl Plain {
     }
 }
 
-/// Names that are not plain and their files, by hash; the latest wins.
+/// Cache of names that contain symbolic links, with their files, by hash; the latest entry wins.
 static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
-/// A name that is not plain. All fields must match: a wrong answer needs two names with one hash that lead to the same inode.
+/// Cached name that contains a symbolic link. All fields must match: a wrong answer would need two names with the same hash that lead to
+/// the same inode.
 struct Linked {
     /// Checksum of the fields below; a half-written entry does not match.
     sum: AtomicU64,
@@ -263,7 +265,7 @@ impl Linked {
     }
 }
 
-/// Checksum of all that must be equal for the entry's `file` to be reused.
+/// Returns the checksum over all values that must be equal for the entry's `file` to be reused.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
     let words =
         [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
@@ -282,7 +284,7 @@ fn linked(hash: u64, stat: &Stat, now: Moment) -> Option<&'static File> {
 }
 
 impl Later {
-    /// Stores the kernel's answer for this name: `file`.
+    /// Caches the kernel's answer: this name leads to `file`.
     pub(super) fn learn(&self, stat: &Stat, file: &'static File) {
         let Some(hash) = self.hash.filter(|_| stat.links == 1) else { return };
         let (linked, file) = (Linked::of(hash), std::ptr::from_ref(file).cast_mut());

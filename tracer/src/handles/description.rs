@@ -10,64 +10,65 @@ use crate::{threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use trace_format::meta::stream_flags;
 
-/// Source of a description's file position.
+/// Source from which a description's file position is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
-    /// Tracked by the tracer.
+    /// The tracer tracks the position.
     Followed = 0,
-    /// Also moved by others (another process, a C stream): ask the kernel after each call.
+    /// Others move the position too (another process, a C stream); the kernel is asked after each call.
     Shared = 1,
-    /// No position: terminals and other character devices.
+    /// There is no position: terminals and other character devices.
     None = 2,
 }
 
-/// Bit beside those of a [`Manner`]: others move the position without taking turns (processes, or a thread whose turn was taken over).
+/// Bit besides those of [`Manner`]: the position is also moved without serialization (by other processes, or by a thread whose turn was
+/// taken over).
 const OTHERS: u8 = 1;
 
-/// File offset at which a call began.
+/// File offset of a call, with the flags recorded beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     /// Offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
-    /// Bits of [`stream_flags`] for the call's stream. One of them marks the offset as an estimate: others may have moved the position, or
-    /// the end of the file, before the kernel could be asked.
+    /// Bits of [`stream_flags`] for the call. One of them marks the offset as an estimate: others may have moved the position, or the end
+    /// of the file, before the kernel could be asked.
     pub(crate) marks: u8,
 }
 
 impl Placed {
-    /// An exact offset, or -1 for a known lack of one.
+    /// Makes an exact offset; -1 means that the call has none.
     #[inline(always)]
     pub(crate) const fn at(offset: i64) -> Self {
         Self { offset, marks: 0 }
     }
 
-    /// An offset that is an estimate if `is_estimate`.
+    /// Makes an offset that counts as an estimate if `is_estimate` is true.
     #[inline(always)]
     pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// Adds the flags of a file that was opened in this manner.
+    /// Adds the open flags `manner` of the call's file.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }
     }
 }
 
-/// An open file description.
+/// Open file description of the program (see open(2)): file, position and open flags.
 pub(crate) struct Description {
     file: AtomicPtr<File>,
     position: AtomicI64,
     kind: AtomicU8,
-    /// [`Manner`] bits and [`OTHERS`].
+    /// Bits: [`Manner`] flags and [`OTHERS`].
     marks: AtomicU8,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Number of the thread inside a call that moves the position, or 0; may include [`NESTED`].
+    /// Number of the thread that is in a call that moves the position, or 0; may include [`NESTED`].
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
-    /// Position of the C stream on this description, if there is one.
+    /// Position of the C stream on this description, if any.
     stream: StreamPosition,
 }
 
@@ -79,12 +80,12 @@ static DESCRIPTIONS: Table<Description> = Table::new();
 static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
 static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
 
-/// Reserves address space for `count` descriptions.
+/// Reserves address space for `count` open file descriptions.
 pub(super) fn prepare(count: usize) {
     DESCRIPTIONS.prepare(count);
 }
 
-/// Makes a description with one reference; `None` if the table is full.
+/// Creates a description with one reference and position `at`; `None` if the table is full.
 pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i64) -> Option<&'static Description> {
     let description =
         reuse().or_else(|| DESCRIPTIONS.push(Description::of_nothing(Position::Followed)).map(|(_, new)| new))?;
@@ -101,16 +102,17 @@ pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i
     Some(description)
 }
 
-/// Placeholder for an unknown description: no file, no position.
+/// Returns a placeholder for an unknown description: no file, no position.
 pub(super) fn nowhere() -> &'static Description {
     static NOWHERE: Description = Description::of_nothing(Position::None);
     &NOWHERE
 }
 
-/// True once a call has moved the position of an unknown description.
+/// True once a call has moved the position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Marks all positions as uncertain: a call may have moved any. The kernel is asked from now on, and offsets are estimates.
+/// Marks all file positions as uncertain, because a call may have moved any of them. From now on the kernel is asked for positions, and
+/// offsets are recorded as estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {
@@ -137,7 +139,7 @@ fn reuse() -> Option<&'static Description> {
     taken
 }
 
-/// Marks every description as shared with another process.
+/// Marks the position of every description as shared with another process.
 pub(super) fn share_all() {
     for description in DESCRIPTIONS.iter() {
         description.share_with_others();
@@ -147,16 +149,18 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Bit of [`Description::mover`]: a signal handler interrupted the thread there and moves the position itself, or has left that call.
+/// Bit of [`Description::mover`]: a signal handler interrupted the owning thread in its call and moves the position itself, or has left
+/// that call by a jump.
 const NESTED: u32 = 1 << 31;
 
-/// Out of line, so that the usual case is a branch not taken.
+/// Returns the thread number with [`NESTED`]. Out of line, so that the usual case is a branch not taken.
 #[cold]
 const fn nested(me: u32) -> u32 {
     me | NESTED
 }
 
-/// Number that is unique among live threads, never 0, without [`NESTED`]. Derived from the address of the thread's block: no system call.
+/// Returns a number that is unique among live threads, never 0, and lacks [`NESTED`]. Derived from the address of the thread's block, so no
+/// system call is needed.
 #[inline(always)]
 fn thread_number() -> u32 {
     ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
@@ -183,7 +187,7 @@ impl Description {
         unsafe { &*self.file.load(Ordering::Relaxed) }
     }
 
-    /// Adds a reference of one more descriptor.
+    /// Adds a reference for one more descriptor.
     pub(super) fn retain(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
@@ -204,13 +208,14 @@ impl Description {
         }
     }
 
-    /// Marks the position as also moved by others.
+    /// Marks the position as also moved by others (another process, a C stream).
     pub(crate) fn share(&self) {
         let followed = Position::Followed as u8;
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Marks the position as also moved by others that take no turn: the kernel's answer may already include their moves.
+    /// Marks the position as also moved by others that are not serialized with this process; the kernel's answer may then include their
+    /// moves.
     pub(crate) fn share_with_others(&self) {
         self.share();
         self.marks.fetch_or(OTHERS, Ordering::Release);
@@ -222,8 +227,8 @@ impl Description {
         self.marks.load(Ordering::Relaxed) == 0
     }
 
-    /// True if the position that a C stream reports is an estimate: others move it too, or its bytes are appended when the buffer is
-    /// flushed.
+    /// True if a position reported by a C stream is only an estimate: others move it too, or (for `writes`) its bytes are appended when the
+    /// buffer is flushed.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
         let marks = self.marks.load(Ordering::Relaxed);
@@ -240,20 +245,20 @@ impl Description {
         self.manner(true).appends()
     }
 
-    /// Returns the flags that apply to reads or to writes on this description.
+    /// Returns the open flags that apply to writes (`writes` true) or to reads on this description.
     #[inline(always)]
     pub(crate) fn manner(&self, writes: bool) -> Manner {
         Manner::among(self.marks.load(Ordering::Relaxed)).of_call(writes)
     }
 
-    /// Applies fcntl(F_SETFL) with these flags, which can change only some of them.
+    /// Applies the flags set by fcntl(F_SETFL), which can change only some open flags.
     pub(crate) fn set_flags(&self, flags: libc::c_int) {
         let (may, wanted) = (Manner::CHANGEABLE.bits(), Manner::of_opening(flags).bits());
         self.marks.fetch_or(wanted & may, Ordering::Relaxed);
         self.marks.fetch_and(wanted | !may, Ordering::Relaxed);
     }
 
-    /// Makes writes go to the end of the file: a C stream made from the descriptor requires that (fdopen(3)).
+    /// Sets O_APPEND, as fdopen(3) does for a C stream in append mode.
     pub(crate) fn set_appending(&self) {
         self.marks.fetch_or(Manner::APPENDING.bits(), Ordering::Relaxed);
     }
@@ -264,7 +269,7 @@ impl Description {
         &self.stream
     }
 
-    /// True if `mover` has held its turn alone all along, or needs none.
+    /// True if the thread of `mover` kept its turn throughout the call, or needs none.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
         match mover.thread {
@@ -273,14 +278,14 @@ impl Description {
         }
     }
 
-    /// Sets the position to `offset`.
+    /// Sets the tracked position to `offset`.
     pub(crate) fn moved_to(&self, offset: i64) {
         self.stream.forget();
         self.position.store(offset, Ordering::Relaxed);
     }
 
-    /// Takes a turn before a call that moves the position. The kernel serializes such calls on a regular file; so does this, for a bounded
-    /// time, to see them in the kernel's order. Pass the result to [`Self::moved`].
+    /// Takes this thread's turn before a call that moves the position. The kernel serializes such calls on a regular file. This function
+    /// does so too, for a bounded time, to see the calls in the kernel's order. Pass the result to [`Self::moved`].
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
         if threads::is_single() {
@@ -294,8 +299,8 @@ impl Description {
         self.moving_among_threads()
     }
 
-    /// Single thread: a call still in progress was interrupted by the signal handler that makes this call, or was left by a handler's jump.
-    /// In the second case it is unknown if the kernel had moved the position by then.
+    /// Takes the turn in a process with one thread. If a call is still in progress, the signal handler that makes this call interrupted it,
+    /// or a handler left it by a jump. In the second case it is unknown if the kernel had moved the position by then.
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let me = thread_number();
@@ -305,7 +310,7 @@ impl Description {
         Mover { thread, alone: true }
     }
 
-    /// Like [`Self::moving`], but regardless of others that move the position: for C streams, whose own lock cannot be held safely.
+    /// Like [`Self::moving`], but even if others move the position: for C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -342,7 +347,7 @@ impl Description {
         Mover { thread: me, alone: true }
     }
 
-    /// Ends a call that moved `bytes` through `descriptor` (`appended`: to the end of the file), and returns its start offset.
+    /// Ends a call that moved `bytes` through `descriptor` (`appended`: to the end of the file). Returns the offset at which it began.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
@@ -357,15 +362,15 @@ impl Description {
         placed
     }
 
-    /// Marks the offset as an estimate: a thread that lost its turn does not know what the new holder did in between.
+    /// Marks the offset as an estimate if this thread lost its turn, since it does not know what the new holder did meanwhile.
     #[cold]
     fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
         self.look_again(descriptor);
     }
 
-    /// Asks the kernel again after a signal handler moved the position during this thread's call. With several threads nothing is asked:
-    /// each counts its own bytes.
+    /// Asks the kernel for the position again after a signal handler moved it during this thread's call. With several threads nothing is
+    /// asked, since each thread counts its own bytes.
     #[cold]
     pub(crate) fn look_again(&self, descriptor: libc::c_int) {
         if threads::is_single() {
@@ -373,8 +378,8 @@ impl Description {
         }
     }
 
-    /// Asks the kernel. It leaves the position behind the bytes, and the position belongs to this description alone. So the answer is exact
-    /// even for appended bytes, unless others move the position.
+    /// Computes a call's offset from the kernel's position, which is at the end of the transferred bytes. The result is exact even for
+    /// appended bytes, unless others move the position.
     #[cold]
     fn placed_by_asking(&self, mover: &Mover, descriptor: libc::c_int, bytes: i64) -> Placed {
         let offset = self.moved_by_others(descriptor, bytes);
@@ -400,7 +405,7 @@ impl Description {
         (end - bytes).max(0)
     }
 
-    /// Returns the offset at which a failed call would have begun, if known without asking the kernel.
+    /// Returns the offset at which a failed call would have begun, if known without asking the kernel; `writes`: true for a write.
     pub(crate) fn position(&self, writes: bool) -> i64 {
         let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         if followed && !(writes && self.appends()) {
@@ -410,7 +415,7 @@ impl Description {
         }
     }
 
-    /// Returns the position, asking the kernel if necessary. Preserves errno.
+    /// Returns the position; asks the kernel if necessary. Preserves errno.
     pub(crate) fn position_asked(&self, descriptor: libc::c_int) -> i64 {
         match self.position(false) {
             trace_format::segment::NO_OFFSET => self.moved_by_others(descriptor, 0),
@@ -418,7 +423,8 @@ impl Description {
         }
     }
 
-    /// Ends a turn; false if it had been taken over, or if a signal handler of this thread moved the position meanwhile.
+    /// Ends a turn. Returns false if another thread had taken the turn over, or if a signal handler of this thread moved the position
+    /// meanwhile.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) -> bool {
         let me = mover.thread;
@@ -439,24 +445,26 @@ impl Description {
     }
 }
 
-/// Number of looks at another thread's turn after which this thread yields, naps, and takes the turn over (after at least 0.2 s). Waiting
-/// costs nothing extra if the other thread holds the kernel's lock or the stream's anyway.
+/// Number of checks of another thread's turn after which this thread starts to yield the processor. Waiting costs nothing extra if the
+/// other thread holds the kernel's or the stream's lock anyway.
 const SPINS: u32 = 64;
+/// Number of checks of another thread's turn after which this thread starts to sleep between checks.
 const YIELDS: u32 = 2_000;
+/// Number of checks of another thread's turn after which this thread takes the turn over; that is after at least 0.2 s.
 const NAPS: u32 = YIELDS + 4_000;
 const NAP_NS: i64 = 50_000;
 
-/// Turn of a thread to move a position.
+/// Turn of a thread: its right to move a file position.
 pub(crate) struct Mover {
     /// Thread number, or 0; with [`NESTED`] if the kernel must be asked.
     thread: u32,
-    /// True if no other thread can be in such a call; false if the turn was taken over.
+    /// True if no other thread can be in a call that moves the position; false if the turn was taken over.
     alone: bool,
 }
 
 impl Mover {
-    /// No turn needed: there is one thread.
+    /// No turn is needed, because the process has one thread.
     const NONE: Self = Self { thread: 0, alone: true };
-    /// No turn taken: others move the position without taking turns.
+    /// No turn is taken, because others move the position without serialization.
     const AMONG_OTHERS: Self = Self { thread: 0, alone: false };
 }

@@ -1,5 +1,6 @@
-//! Descriptor table: maps descriptor numbers to open file descriptions. One flat array indexed by number, so that a hook needs one load. An
-//! unknown number is looked up once, regardless of its origin: the shell, a raw system call, a library that bypasses the C library.
+//! Descriptor table: maps descriptor numbers to open file descriptions. It is a flat array indexed by number, so a hook needs one load. An
+//! unknown number is looked up in the kernel once, regardless of its origin (the shell, a raw system call, a library that bypasses the C
+//! library).
 //!
 //! Threads change numbers (close(2), dup2(2), open(2)) while others use them. A change is announced before its system call and settled
 //! after it; in between the number is unknown. A call is recorded under the file that it found only if its number has not been taken from
@@ -17,39 +18,41 @@ use crate::notes::Note;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Entry of one descriptor number.
+/// Table entry of one descriptor number.
 struct Descriptor {
-    /// Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: no longer known, see [`unknown`]. Else the description's address.
+    /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: no longer known, see [`unknown`]. Else the
+    /// address of its description.
     state: AtomicPtr<Description>,
-    /// Value of [`CHANGES`] when the number was last taken from a file.
+    /// Value of [`CHANGES`] when the number last ceased to refer to a file.
     left: AtomicU64,
 }
 
 const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
-/// Bit of a state that is not an address. The bits above hold the number of changes under way ([`CHANGING`]) and the change's number.
+/// Bit that marks a state as unknown (no address). The bits above hold the number of changes in progress ([`CHANGING`]) and the change's
+/// number.
 const UNKNOWN: usize = 2;
-/// One change under way, of at most 255.
+/// Unit of the bit field that counts changes in progress, at most 255.
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
-/// Highest tracked descriptor number plus one.
+/// Number of tracked descriptor numbers: from 0 up to this limit.
 const CAPACITY: usize = 1 << 20;
 
-/// The array, committed up to the highest number entered so far, in whole pages.
+/// Memory of the array; committed in whole pages up to the highest number entered so far.
 static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Number of entries that may be read without checking which table the calling thread has: all, or none ([`tables`]).
+/// Number of entries that may be read without checking which descriptor table the calling thread has: all or none ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest number ever entered.
+/// Highest descriptor number ever entered.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of times that a descriptor was taken from a file.
+/// Number of times that a descriptor number ceased to refer to a file.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
-/// Number of the next change: makes every unknown state unique.
+/// Number of the next change of any descriptor; makes each unknown state unique.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Reserves address space; `scale` is a divisor for systems with little of it.
+/// Reserves address space for the table, divided by `scale` on systems with little of it.
 pub(crate) fn prepare(scale: usize) {
     let length = CAPACITY / scale;
     description::prepare(length);
@@ -58,23 +61,23 @@ pub(crate) fn prepare(scale: usize) {
     }
 }
 
-/// Makes a state for a number that is no longer known, with `under_way` changes in progress.
+/// Makes a unique state for a descriptor number that is no longer known, with `under_way` changes (close, dup2, ...) in progress.
 fn unknown(under_way: usize) -> *mut Description {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     std::ptr::without_provenance_mut((number << NUMBER_SHIFT) | (under_way.min(255) * CHANGING) | UNKNOWN)
 }
 
-/// Returns the number of changes under way in a state.
+/// Returns how many changes (close, dup2, ...) of a descriptor are in progress, according to `state`.
 fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// Returns the state with one change less under way.
+/// Returns the descriptor state that follows `state` when one of its changes in progress ends.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }
 
-/// Returns the description that a state refers to.
+/// Returns the open file description to which a descriptor `state` refers, if any.
 fn description_in(state: *mut Description) -> Option<&'static Description> {
     let is_one = !state.is_null() && state.addr() & (NOT_TRACED.addr() | UNKNOWN) == 0;
     // SAFETY: a record of the table of descriptions.
@@ -96,7 +99,7 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
     Some(unsafe { &*slot })
 }
 
-/// Like [`slot`], for a number that is about to be entered; grows the array.
+/// Like [`slot`], for a number that is about to be entered; grows the array if necessary.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     let slot = slot(number).or_else(|| grow(number))?;
     // Usually the number is not higher, and a load is cheaper.
@@ -106,7 +109,7 @@ fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     Some(slot)
 }
 
-/// Grows the array to include this number; `None` if that fails.
+/// Grows the array so that it includes `number`; returns its entry, or `None` if that fails.
 #[cold]
 fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     let wanted = (number as usize).checked_add(1).filter(|&length| length <= CAPACITY)? * size_of::<Descriptor>();
@@ -118,7 +121,7 @@ fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     slot(number)
 }
 
-/// Lets calls read the array without checking the calling thread's table, or not.
+/// Allows (`freely`) or forbids calls to read the array without checking the calling thread's descriptor table.
 pub(super) fn reach(freely: bool) {
     REACH.store(if freely { LENGTH.load(Ordering::Relaxed) } else { 0 }, Ordering::SeqCst);
     // Threads may have come to differ meanwhile.
@@ -127,19 +130,19 @@ pub(super) fn reach(freely: bool) {
     }
 }
 
-/// Result of a table look-up.
+/// Result of looking a number up in the table.
 pub(super) enum Known {
-    /// Recorded, with its description.
+    /// The descriptor is open on a recorded file, with this open file description.
     Recorded(&'static Description),
-    /// Not recorded.
+    /// The descriptor is open on a file that is not recorded.
     NotRecorded,
-    /// Unknown: nobody has looked the number up yet.
+    /// The descriptor is unknown: not looked up in the kernel yet.
     Nothing,
-    /// The calling thread has another descriptor table.
+    /// The calling thread has a descriptor table of its own, so the array does not apply.
     Elsewhere,
 }
 
-/// Looks up `number` in the table.
+/// Looks up the descriptor `number` in the table.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
     if number as usize >= REACH.load(Ordering::Relaxed) {
@@ -168,7 +171,7 @@ fn not_recorded(state: *mut Description) -> Known {
     if state == NOT_TRACED { Known::NotRecorded } else { Known::Nothing }
 }
 
-/// Looks up a number outside the range that may be read directly.
+/// Looks up a number that may not be read from the array without further checks.
 #[cold]
 fn beyond(number: libc::c_int) -> Known {
     if tables::is_own() {
@@ -181,20 +184,20 @@ fn beyond(number: libc::c_int) -> Known {
     }
 }
 
-/// Returns the number of changes so far.
+/// Returns the number of times so far that a descriptor number ceased to refer to a file.
 #[inline(always)]
 pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// True if `number` was taken from a file after `seen` changes.
+/// True if `number` ceased to refer to its file after `seen` changes.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
     slot(number).is_none_or(|slot| slot.left.load(Ordering::Acquire) > seen)
 }
 
-/// Returns the description of `number` if known and recorded; asks nobody.
+/// Returns the description of `number` if the table has it; never asks the kernel.
 pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Description> {
     match known(number) {
         Known::Recorded(description) => Some(description),
@@ -202,18 +205,18 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
     }
 }
 
-/// State of an unknown number before the kernel is asked about it.
+/// State of an unknown descriptor number, read before the kernel is asked about it.
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
-/// Prepares to ask the kernel about `number`; `None` if a change is under way or the number is known by now. While the kernel answers, a
-/// number can go from one description to another and back. Unknown states are unique, so [`book`] notices.
+/// Prepares to ask the kernel about `number`. `None` if a change is in progress or the number is known by now. While the kernel answers,
+/// the number may change to another description and back; unknown states are unique, so [`book`] notices.
 pub(super) fn ask(number: libc::c_int) -> Option<Unasked> {
     let state = slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire));
     (matches!(of_state(state), Known::Nothing) && changing(state) == 0).then_some(Unasked(state))
 }
 
-/// Enters the kernel's answer for `number`; false if the number changed meanwhile or others entered it first.
+/// Enters the kernel's answer for `number`. Returns false if the number changed meanwhile, or another thread entered it first.
 pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'static Description>) -> bool {
     let Some(slot) = slot_to_book(number) else { return false };
     let state = description.map_or(NOT_TRACED, state_of);
@@ -224,13 +227,13 @@ pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'s
     booked
 }
 
-/// Returns the state of `number` right after a call has made it.
+/// Returns the state of `number` right after a call has created the descriptor.
 pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
 
-/// Enters `number` as newly opened on `file`; without a file, as not recorded. `made`: its state before that was found out; if it changed
-/// since, the number becomes unknown again.
+/// Enters `number` as newly opened on `file`, or as not recorded if there is no file. `made` is its state just after the open; if the state
+/// has changed since, the number becomes unknown again.
 pub(super) fn open(
     number: libc::c_int,
     made: Unasked,
@@ -256,13 +259,13 @@ pub(super) fn open(
     description
 }
 
-/// Replaces the state of a number and releases its old description.
+/// Replaces the state of a descriptor's table entry and releases its old open file description.
 fn put(slot: &Descriptor, state: *mut Description) {
     slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }
 
 impl Descriptor {
-    /// Announces and releases the description that the number referred to `before`.
+    /// Announces that the descriptor number changed, and releases the open file description to which it referred in state `before`.
     fn replaced(&self, before: *mut Description) {
         if let Some(description) = description_in(before) {
             self.leave();
@@ -270,13 +273,13 @@ impl Descriptor {
         }
     }
 
-    /// Tells calls in progress that the number no longer refers to the file they found. Called before the system call that makes it so.
+    /// Tells calls in progress that the number no longer refers to the file that they found. Called before the system call that changes it.
     fn leave(&self) {
         let now = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
         self.left.fetch_max(now, Ordering::SeqCst);
     }
 
-    /// Begins a change; returns the states before and during it.
+    /// Begins a change of the descriptor number (close, dup2, ...); returns its states before and during the change.
     fn begin(&self) -> [*mut Description; 2] {
         let mut before = self.state.load(Ordering::Acquire);
         let meanwhile = loop {
@@ -290,15 +293,15 @@ impl Descriptor {
         [before, meanwhile]
     }
 
-    /// Ends a change: the number is looked up at its next use, unless another thread has entered it meanwhile.
+    /// Ends a change. The number is looked up at its next use, unless another thread has entered it meanwhile.
     fn end(&self) {
         let less = |state| (changing(state) != 0).then(|| settled(state));
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 }
 
-/// Takes `number` out of the table before close(2) but keeps its description: once the kernel has closed it, another thread may get the
-/// number. Linux frees the number whatever close(2) returns, except EBADF.
+/// Removes `number` from the table before close(2), but keeps its description. As soon as the kernel has closed the number, another thread
+/// may get it. Linux frees the number whatever close(2) returns, except for EBADF.
 pub(crate) fn take(number: libc::c_int) -> Taken {
     if tables::is_own() {
         let file = tables::file_elsewhere(number).inspect(|_| Note::Uncertain.count());
@@ -307,7 +310,7 @@ pub(crate) fn take(number: libc::c_int) -> Taken {
     taken(slot(number))
 }
 
-/// Like [`take`], before dup2(2), which closes `number` and reuses it at once.
+/// Like [`take`], for dup2(2), which closes `number` and reuses it at once.
 pub(crate) fn take_to_book(number: libc::c_int) -> Taken {
     taken(if tables::is_own() { None } else { slot_to_book(number) })
 }
@@ -317,32 +320,32 @@ fn taken(slot: Option<&'static Descriptor>) -> Taken {
     Taken { slot, states, file: description_in(states[0]).map(Description::file) }
 }
 
-/// Descriptor number with a change under way.
+/// Descriptor number whose change (close, dup2, ...) is in progress; a method must be called to end the change.
 pub(crate) struct Taken {
     slot: Option<&'static Descriptor>,
-    /// States before and during the change.
+    /// States of the descriptor number before and during the change.
     states: [*mut Description; 2],
     file: Option<&'static File>,
 }
 
 impl Taken {
-    /// Returns the recorded file that the number referred to.
+    /// Returns the recorded file to which the number referred before the change.
     pub(crate) fn file(&self) -> Option<&'static File> {
         self.file
     }
 
-    /// Settles the change: the number was closed.
+    /// Ends the change: the descriptor number was closed.
     pub(crate) fn close(self) {
         let Some(slot) = self.slot else { return };
         slot.end();
         description_in(self.states[0]).into_iter().for_each(Description::release);
     }
 
-    /// Settles the change: the number refers to `description` now.
+    /// Ends the change: the descriptor number now refers to `description`.
     pub(crate) fn become_one(self, description: &'static Description) {
         let Some(slot) = self.slot else { return };
         description.retain();
-        // With another change under way, their order is unknown.
+        // If another change is in progress too, their order is unknown.
         let alone = changing(self.states[1]) == 1;
         let change = |to| slot.state.compare_exchange(self.states[1], to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if !alone || !change(state_of(description)) {
@@ -356,7 +359,7 @@ impl Taken {
         self.close();
     }
 
-    /// Settles the change: the call failed, and the number refers to what it did before.
+    /// Ends the change: the call failed, so the descriptor number refers to the same open file description as before.
     pub(crate) fn give_back(self) {
         let Some(slot) = self.slot else { return };
         let [before, meanwhile] = self.states;
@@ -366,14 +369,14 @@ impl Taken {
     }
 }
 
-/// Forgets `number`; it is looked up at its next use.
+/// Forgets what `number` refers to; it is looked up at its next use.
 pub(crate) fn forget(number: libc::c_int) {
     if let Some(slot) = slot(number).filter(|_| !tables::is_own()) {
         put(slot, unknown(0));
     }
 }
 
-/// Runs `call`, which closes the numbers from `first` to `last`, inclusive.
+/// Runs `call`, which closes the numbers from `first` to `last` (inclusive), and updates the table.
 pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl FnOnce() -> T) -> T {
     let behind = if tables::is_own() { 0 } else { HIGHEST.load(Ordering::Relaxed) + 1 };
     let all = || {
@@ -388,7 +391,7 @@ pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl 
     result
 }
 
-/// Calls `each` for all known numbers that are open on recorded files.
+/// Calls `each` with every known number that is open on a recorded file.
 pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     for number in 0..=HIGHEST.load(Ordering::Relaxed) as libc::c_int {
         if let Some(description) = known_description(number) {
@@ -397,7 +400,7 @@ pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     }
 }
 
-/// Enters `new`, which a call has just made, as a duplicate of `description`.
+/// Enters `new`, a descriptor that a call has just created, as a duplicate of `description`.
 pub(crate) fn duplicate(description: Option<&'static Description>, new: libc::c_int) {
     let Some(to) = (if tables::is_own() { None } else { slot_to_book(new) }) else { return };
     match description {
@@ -410,13 +413,13 @@ pub(crate) fn duplicate(description: Option<&'static Description>, new: libc::c_
     }
 }
 
-/// Marks positions as shared, in a forked child and in its parent.
+/// Marks all positions as shared between processes, in a forked child and in its parent.
 pub(crate) fn after_fork() {
     description::share_all();
     super::certain::has_children();
 }
 
-/// Adjusts the table in a forked child, which has one thread and one table: that of the thread that forked.
+/// Adjusts the table in a forked child, which has a single thread and the descriptor table of the thread that forked.
 pub(crate) fn in_child() {
     let knows = !tables::is_own();
     tables::in_child();

@@ -1,5 +1,5 @@
-//! Open HDF5 files and data sets by identifier. Identifiers increase and are hardly ever reused, so rows of the table are small. A new
-//! object evicts an old one if its row is full; a missing object is queried again.
+//! Open HDF5 files and data sets, by identifier: a cache of small hash rows. Identifiers increase and are hardly ever reused. A new object
+//! evicts an old one if its row is full; a missing object is queried again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use crate::registry::{DataSet, File};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const ROWS: usize = 1 << 10;
 const PLACES: usize = 8;
-/// Address bit that distinguishes a data set from a file; records are aligned to more than this.
+/// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than this.
 const IS_DATA_SET: usize = 1;
 
-/// Object behind an identifier.
+/// Recorded object to which an HDF5 identifier refers.
 #[derive(Clone, Copy)]
 pub(crate) enum Hdf5Object {
     /// Open file.
@@ -19,17 +19,17 @@ pub(crate) enum Hdf5Object {
     DataSet(&'static DataSet),
 }
 
-/// Identifier of one of the HDF5 libraries of the process.
+/// HDF5 identifier, together with the HDF5 library that issued it (a process may have several).
 #[derive(Clone, Copy)]
 pub(crate) struct Hdf5Id {
-    /// Id of the library.
+    /// ID of the HDF5 library (copy) that issued the identifier.
     pub(crate) library: usize,
-    /// Identifier within the library.
+    /// Identifier as issued by that library (`hid_t`).
     pub(crate) id: i64,
 }
 
 struct Place {
-    /// Identifier and library combined, or 0.
+    /// Identifier and library combined; 0 if the entry is free.
     key: AtomicU64,
     object: AtomicUsize,
 }
@@ -38,8 +38,8 @@ static TABLE: [[Place; PLACES]; ROWS] =
     [const { [const { Place { key: AtomicU64::new(0), object: AtomicUsize::new(0) } }; PLACES] }; ROWS];
 
 impl Hdf5Id {
-    /// Combines identifier and library. The identifier's upper byte is its type, its lower part a running number. The bits in between take
-    /// the library's address, whose lowest and highest bits carry no information.
+    /// Combines identifier and library into one key. The identifier's upper byte is its type, its lower part a serial number. The bits in
+    /// between take the library's address, whose lowest and highest bits carry no information.
     fn key(self) -> u64 {
         (self.id as u64) ^ ((self.library as u64) << 20 & 0x00ff_ffff_ff00_0000)
     }
@@ -49,12 +49,12 @@ impl Hdf5Id {
         &TABLE[(mixed >> 54) as usize % ROWS]
     }
 
-    /// Returns the object, if cached.
+    /// Returns the object with this identifier, if cached.
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
         let place = self.row().iter().find(|place| place.key.load(Ordering::Acquire) == key)?;
         let object = place.object.load(Ordering::Acquire);
-        // Another thread may have given the place to another object meanwhile.
+        // Another thread may have reused the entry for another object meanwhile.
         if object == 0 || place.key.load(Ordering::Acquire) != key {
             return None;
         }
@@ -67,7 +67,7 @@ impl Hdf5Id {
         })
     }
 
-    /// Caches `object` under the identifier.
+    /// Caches `object` under this identifier.
     pub(crate) fn remember(self, object: Hdf5Object) {
         let (key, row) = (self.key(), self.row());
         let mine = row.iter().find(|place| place.key.load(Ordering::Relaxed) == key);
@@ -82,7 +82,7 @@ impl Hdf5Id {
         place.key.store(key, Ordering::Release);
     }
 
-    /// Forgets the identifier.
+    /// Removes this identifier from the cache.
     pub(crate) fn forget(self) {
         let key = self.key();
         for place in self.row() {
@@ -91,7 +91,7 @@ impl Hdf5Id {
     }
 }
 
-/// Forgets all identifiers: HDF5 may reuse them.
+/// Removes all identifiers from the cache, since HDF5 may reuse them.
 pub(crate) fn forget_all() {
     TABLE.iter().flatten().for_each(|place| place.key.store(0, Ordering::Release));
 }

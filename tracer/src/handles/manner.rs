@@ -1,4 +1,4 @@
-//! Open flags that change where transfers go and what they wait for.
+//! Open flags that affect transfers: append, synchronous and direct I/O.
 
 use crate::ops::Op;
 use libc::c_int;
@@ -8,14 +8,14 @@ use trace_format::segment::NO_OFFSET;
 /// RWF_NOAPPEND (Linux 6.9), missing in the libc crate.
 const NO_APPEND: c_int = 0x20;
 
-/// Open flags recorded with a transfer's stream: bits of [`stream_flags`].
+/// Open flags recorded with a transfer: bits of [`stream_flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manner(u8);
 
 impl Manner {
-    /// Transfers go through the page cache and are complete once there.
+    /// No special flags: transfers go through the page cache and are complete once there.
     pub(crate) const PLAIN: Self = Self(0);
-    /// Writes go to the end of the file.
+    /// O_APPEND: writes go to the end of the file.
     pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
     /// Flags that fcntl(2) can change on an open file (F_SETFL).
     pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
@@ -33,31 +33,31 @@ impl Manner {
         Self(bits)
     }
 
-    /// True if flags of pwritev2(2) make a write differ from the descriptor's open flags.
+    /// True if these pwritev2(2) `flags` make a write behave differently from the descriptor's open flags.
     #[inline(always)]
     pub(crate) const fn is_changed_by(flags: c_int) -> bool {
         flags & (libc::RWF_APPEND | NO_APPEND | libc::RWF_DSYNC | libc::RWF_SYNC) != 0
     }
 
-    /// Returns the flags of a call with `flags` of pwritev2(2) on a file that was `opened` this way.
+    /// Returns the flags of a transfer with pwritev2(2) `flags`, on a file with the open flags `opened`.
     #[inline(always)]
     pub(crate) fn of_transfer(opened: Self, op: &Op, flags: c_int) -> Self {
         let manner = opened.of_call(op.writes());
         if op.writes() && Self::is_changed_by(flags) { manner.with_call(flags) } else { manner }
     }
 
-    /// Returns flags and offset of an asynchronous operation at `offset`; no offset if bytes are appended, since it is unknown.
+    /// Returns flags and offset of an asynchronous operation at `offset`. If its bytes are appended, the offset is unknown.
     pub(crate) fn of_operation(opened: Self, op: &Op, flags: c_int, offset: i64) -> (Self, i64) {
         let manner = if op.is_data() { Self::of_transfer(opened, op, flags) } else { Self::PLAIN };
         (manner, if op.is_data() { manner.offset(offset) } else { NO_OFFSET })
     }
 
-    /// Returns the start offset of a transfer with argument `told`, if known before it ends.
+    /// Returns the start offset of a transfer with the offset argument `told`, if it is known before the transfer ends.
     pub(crate) fn offset(self, told: i64) -> i64 {
         if self.appends() { NO_OFFSET } else { told.max(NO_OFFSET) }
     }
 
-    /// Applies the pwritev2(2) flags of a write.
+    /// Adds the pwritev2(2) flags of one write.
     const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
@@ -66,7 +66,7 @@ impl Manner {
         Self(bits)
     }
 
-    /// Returns the bits of [`stream_flags`].
+    /// Returns the open flags as bits of [`stream_flags`].
     #[inline(always)]
     pub(crate) const fn bits(self) -> u8 {
         self.0
@@ -78,17 +78,17 @@ impl Manner {
         Self(bits & (stream_flags::APPENDED | stream_flags::DIRECT | stream_flags::THROUGH))
     }
 
-    /// Encodes the flags as a number below 8.
+    /// Encodes the flags as a number below 8, to be stored in few bits.
     pub(crate) const fn small(self) -> u8 {
         self.0 >> 5
     }
 
-    /// Decodes the result of [`Self::small`].
+    /// Decodes a number encoded by [`Self::small`].
     pub(crate) const fn of_small(small: u8) -> Self {
         Self::among(small << 5)
     }
 
-    /// Returns the flags that apply to a read or write: reads only bypass the page cache or not.
+    /// Returns the flags that apply to a write (`writes` true) or a read. Only direct I/O matters for reads.
     #[inline(always)]
     pub(crate) const fn of_call(self, writes: bool) -> Self {
         if writes { self } else { Self(self.0 & stream_flags::DIRECT) }

@@ -1,35 +1,35 @@
-//! Memory mappings of recorded files by address, in a fixed lock-free table. Threads that change the same range at once have no defined
-//! result anyway; the table only must stay consistent.
+//! Memory mappings (mmap) of recorded files, by address, in a fixed lock-free table. Threads that change the same range concurrently have
+//! no defined result anyway; only the table must stay consistent.
 #![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// Entry of the table.
+/// Table entry for one mapped range.
 struct Place {
-    /// Start address; 0: free, 1: being changed.
+    /// Start address of the range; 0: entry is free, 1: entry is being changed.
     start: AtomicUsize,
     length: AtomicUsize,
     offset: AtomicI64,
     file: AtomicPtr<File>,
 }
 
-/// File range mapped at some address.
+/// File range that is mapped into memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Length in bytes.
+    /// Length of the mapped range, in bytes.
     pub(crate) length: usize,
-    /// Offset in the file, in bytes.
+    /// Offset of the mapped range in the file, in bytes.
     pub(crate) offset: i64,
-    /// The file.
+    /// File that is mapped.
     pub(crate) file: &'static File,
 }
 
 const CAPACITY: usize = 1024;
 const FREE: usize = 0;
 const BUSY: usize = 1;
-/// Maximum number of ranges found per look-up.
+/// Maximum number of mapped ranges found per look-up.
 const MOST: usize = 16;
 
 static PLACES: [Place; CAPACITY] = [const {
@@ -40,10 +40,10 @@ static PLACES: [Place; CAPACITY] = [const {
         file: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; CAPACITY];
-/// Index from which on no place was ever used.
+/// Index behind the last table entry that was ever used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 
-/// Enters `length` bytes of `file` from `offset`, mapped at `start`; false if the table is full.
+/// Adds a mapping: `length` bytes of `file` from `offset`, mapped at address `start`. Returns false if the table is full.
 pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File) -> bool {
     for (index, place) in PLACES.iter().enumerate() {
         if place.start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -58,17 +58,17 @@ pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File)
     false
 }
 
-/// Parts of mapped files inside a range of addresses.
+/// Mapped file ranges found inside a range of addresses.
 pub(crate) struct Found([Option<Mapping>; MOST]);
 
 impl Found {
-    /// Iterates over the parts.
+    /// Iterates over the ranges found.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.0.iter().flatten()
     }
 
-    /// Follows mremap(2), which moved `bytes` bytes at `from` to `to` and resized them to `now` (whole pages). Calls `each` with the
-    /// mappings there; returns true if all of them fit in the table.
+    /// Updates the table after mremap(2), which moved `bytes` bytes at `from` to `to` and resized them to `now` (whole pages). Calls `each`
+    /// with the new mappings. Returns true if all of them fit in the table.
     pub(crate) fn moved(
         &self,
         (from, bytes): (usize, usize),
@@ -90,24 +90,24 @@ impl Found {
         all
     }
 
-    /// Undoes [`take`].
+    /// Puts the ranges removed by [`take`] back into the table.
     pub(crate) fn put_back(&self) {
         self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
     }
 }
 
-/// Page size in bytes.
+/// Returns the page size in bytes.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no preconditions.
     (unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize).max(1)
 }
 
-/// Finds parts of mapped files in `length` bytes from `start`.
+/// Finds the mapped file ranges in the `length` bytes from address `start`.
 pub(crate) fn find(start: usize, length: usize) -> Option<Found> {
     search(start, length, false)
 }
 
-/// Like [`find`], and removes the parts from the table; the surrounding parts stay.
+/// Like [`find`], but removes the ranges from the table; parts of mappings outside stay.
 pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
     search(start, length, true)
 }
@@ -122,7 +122,7 @@ fn search(start: usize, length: usize, take: bool) -> Option<Found> {
     search_table(&PLACES[..behind.min(CAPACITY)], start, length, take, &mut found.0).then_some(found)
 }
 
-/// Fills `found` in place, since there may be little stack; false if nothing was found.
+/// Searches the table and fills `found` in place, since there may be little stack; returns false if nothing was found.
 #[cold]
 #[inline(never)]
 fn search_table(
@@ -163,7 +163,7 @@ fn search_table(
     count > 0
 }
 
-/// Sorts parts by address and rejoins adjacent pieces of one mapping.
+/// Sorts the ranges by address and merges adjacent ranges of one mapping.
 fn join(found: &mut [Option<Mapping>]) {
     let address = |part: Option<Mapping>| part.map_or(usize::MAX, |part| part.start);
     for end in 1..found.len() {

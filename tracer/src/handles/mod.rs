@@ -1,4 +1,5 @@
-//! Handles of the program: descriptors, open file descriptions, MPI files. Hooks look up here which file a handle refers to, and where.
+//! Handles of the program (descriptors, open file descriptions, MPI files, ...). Hooks use them to look up the file to which a handle
+//! refers, and the file position.
 
 mod certain;
 mod description;

@@ -1,4 +1,5 @@
-//! Open MPI files by handle. MPI libraries reuse few addresses, so a small open-addressing table suffices; excess files are only counted.
+//! Table of open MPI files, by handle. MPI libraries use few different addresses, so a small open-addressing table suffices; files that do
+//! not fit are only counted.
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::ops::Op;
@@ -6,35 +7,35 @@ use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::meta::DatatypeRole;
 
-/// An open MPI file.
+/// MPI file that the program has opened (MPI_File_open).
 pub(crate) struct MpiFile {
     handle: AtomicUsize,
     file: AtomicPtr<File>,
     details: AtomicPtr<MpiDetails>,
-    /// True while the view is the default of MPI_File_open: bytes from the start of the file.
+    /// True while the file view is the default one of MPI_File_open: all bytes from the start of the file.
     pub(crate) default_view: AtomicBool,
-    /// Size of the view's etype in bytes, or 0 if unknown.
+    /// Size of the view's etype in bytes; 0 if unknown.
     pub(crate) etype_bytes: AtomicI64,
-    /// A size that the file once had, in bytes: transfers that end below it need no query.
+    /// File size seen at some earlier time, in bytes; transfers that end below it need no size query.
     pub(crate) size_seen: AtomicI64,
     /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
 
-/// First half of a split collective call.
+/// State of a split collective call (between `_begin` and `_end`).
 pub(crate) struct Split {
-    /// Ticks before the call, or 0.
+    /// Start time of the call in clock ticks; 0 if none is in progress.
     pub(crate) start: AtomicU64,
-    /// Offset in the view.
+    /// Offset in the file view, in etypes.
     pub(crate) in_view: AtomicI64,
-    /// Offset in the file.
+    /// Offset in the file, in bytes.
     pub(crate) in_file: AtomicI64,
-    /// Memory datatype: [`Datatype::to_raw`].
+    /// Memory datatype, encoded by [`Datatype::to_raw`].
     pub(crate) datatype: AtomicU64,
 }
 
 const CAPACITY: usize = 4096;
-/// Handle value of a place that was used and is free again.
+/// Handle value of a table entry that was used and is free again.
 const REMOVED: usize = usize::MAX;
 
 static FILES: [MpiFile; CAPACITY] = [const {
@@ -55,12 +56,12 @@ static FILES: [MpiFile; CAPACITY] = [const {
 }; CAPACITY];
 
 impl MpiFile {
-    /// Returns the handle.
+    /// Returns the MPI file handle.
     pub(crate) fn handle(&self) -> usize {
         self.handle.load(Ordering::Acquire)
     }
 
-    /// Returns the file.
+    /// Returns the recorded file of this handle.
     pub(crate) fn file(&self) -> &'static File {
         // SAFETY: set before the handle, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Acquire) }
@@ -75,7 +76,7 @@ impl MpiFile {
         }
     }
 
-    /// Records a new view with these datatypes.
+    /// Records a new file view with these datatypes.
     pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
         self.count_viewed(DatatypeRole::Etype, etype);
         self.count_viewed(DatatypeRole::Filetype, filetype);
@@ -85,7 +86,7 @@ impl MpiFile {
         }
     }
 
-    /// Counts the memory datatype of a call that has moved data.
+    /// Counts the memory datatype of a call that transferred data.
     #[inline]
     pub(crate) fn count_datatype(&self, op: &Op, datatype: Datatype) {
         self.count_viewed(if op.writes() { DatatypeRole::WriteBuffer } else { DatatypeRole::ReadBuffer }, datatype);
@@ -97,7 +98,7 @@ fn places(handle: usize) -> impl Iterator<Item = &'static MpiFile> {
     (0..CAPACITY).map(move |i| &FILES[(first + i) % CAPACITY])
 }
 
-/// Returns the open file with this handle.
+/// Returns the open MPI file with this handle, if recorded.
 pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
     for place in places(handle) {
         match place.handle.load(Ordering::Acquire) {
@@ -109,14 +110,15 @@ pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
     None
 }
 
-/// Enters `handle` as opened on `file`; false if the table is full.
+/// Adds `handle` as opened on `file`; returns false if the table is full.
 pub(crate) fn add(handle: usize, file: &'static File) -> bool {
     for place in places(handle) {
         let found = place.handle.load(Ordering::Acquire);
         if found != 0 && found != REMOVED && found != handle {
             continue;
         }
-        // Nobody looks up this handle before MPI_File_open returns: the order of stores matters only for the race for the place.
+        // No other thread looks up this handle before MPI_File_open returns, so the order of stores matters only for the race for the
+        // entry.
         if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
             let details =
@@ -131,7 +133,7 @@ pub(crate) fn add(handle: usize, file: &'static File) -> bool {
     false
 }
 
-/// Forgets `handle`.
+/// Removes `handle` from the table.
 pub(crate) fn remove(handle: usize) {
     if let Some(place) = find(handle) {
         place.handle.store(REMOVED, Ordering::Release);

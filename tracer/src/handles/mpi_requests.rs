@@ -1,5 +1,5 @@
-//! Nonblocking MPI-IO in progress, by value of its request handle, in a fixed lock-free table. A handle is searched for in one row only, so
-//! a miss is as fast as a hit. An operation without a free place in its row is recorded when submitted.
+//! Nonblocking MPI-IO operations in progress, by request handle, in a fixed lock-free hash table. A handle is searched for in one row only,
+//! so a miss is as fast as a hit. If its row is full, an operation is recorded at submission, not at completion.
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use super::MpiFile;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, At
 const ROWS: usize = 128;
 const ROW: usize = 32;
 
-// States of a place.
+// States of a table entry.
 const FREE: u8 = 0;
-/// Being filled in.
+/// Entry is being filled in.
 const TAKEN: u8 = 1;
-/// In progress.
+/// Entry holds an operation in progress.
 const LIVE: u8 = 2;
-/// Held by a call that may complete it.
+/// Entry is held by a call that may complete the operation (MPI_Wait, MPI_Test, ...).
 const HELD: u8 = 3;
 
 /// Nonblocking MPI-IO operation in progress.
@@ -28,12 +28,12 @@ pub(crate) struct MpiRequest {
     in_view: AtomicI64,
     in_file: AtomicI64,
     asked: AtomicU64,
-    /// Index in the program's array of requests; valid only while held.
+    /// Index in the program's array of requests; valid only while the entry is held.
     index: AtomicU32,
     next: AtomicPtr<MpiRequest>,
 }
 
-/// Parameters of an operation, known at submission.
+/// Parameters of a nonblocking operation, known at submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Submitted {
     pub(crate) file: &'static MpiFile,
@@ -41,7 +41,7 @@ pub(crate) struct Submitted {
     pub(crate) start: u64,
     pub(crate) in_view: i64,
     pub(crate) in_file: i64,
-    /// Bytes requested.
+    /// Bytes that the operation was asked to transfer.
     pub(crate) asked: u64,
 }
 
@@ -62,10 +62,11 @@ static TABLE: [[MpiRequest; ROW]; ROWS] = [const {
     }; ROW]
 }; ROWS];
 
-/// Number of places in use.
+/// Number of table entries in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// True if nothing is in progress: the only check of request-completing calls in programs without nonblocking MPI-IO.
+/// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete
+/// requests.
 #[inline(always)]
 pub(crate) fn none() -> bool {
     USED.load(Ordering::Relaxed) == 0
@@ -76,7 +77,7 @@ fn row(handle: usize) -> &'static [MpiRequest; ROW] {
     &TABLE[handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - ROWS.trailing_zeros())]
 }
 
-/// Enters an operation under its request handle; false if its row is full.
+/// Adds an operation under its request handle; returns false if its row is full.
 pub(crate) fn add(handle: usize, what: Submitted) -> bool {
     let free =
         |place: &&MpiRequest| place.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -94,7 +95,7 @@ pub(crate) fn add(handle: usize, what: Submitted) -> bool {
 }
 
 impl MpiRequest {
-    /// Returns the parameters given at submission.
+    /// Returns the operation's parameters, as given at its submission.
     pub(crate) fn submitted(&self) -> Submitted {
         let (file, op) = (self.file.load(Ordering::Relaxed), self.op.load(Ordering::Relaxed));
         Submitted {
@@ -109,20 +110,20 @@ impl MpiRequest {
         }
     }
 
-    /// Returns the request handle.
+    /// Returns the operation's MPI request handle.
     pub(crate) fn handle(&self) -> usize {
         self.handle.load(Ordering::Relaxed)
     }
 }
 
-/// Requests that one call may complete. Nobody else finds them meanwhile: the library may reuse a handle before this call has returned, and
-/// the new operation must not be mistaken for the old one.
+/// Requests that one call may complete. Other threads do not find them meanwhile: the library may reuse a handle before this call has
+/// returned, and the new operation must not be mistaken for the old one.
 pub(crate) struct Held {
     first: *const MpiRequest,
 }
 
 impl Held {
-    /// Takes those of `handles` that belong to MPI-IO, with their indices.
+    /// Takes hold of those `handles` that belong to nonblocking MPI-IO, and stores their indices.
     pub(crate) fn take(handles: impl Iterator<Item = usize>) -> Self {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;
@@ -144,7 +145,7 @@ impl Held {
         self.first.is_null()
     }
 
-    /// Releases all requests. `over` gets each with its index and returns true if its operation is complete.
+    /// Releases all requests. Calls `over` with each index and request; it returns true if the operation is complete.
     pub(crate) fn release(self, mut over: impl FnMut(usize, &'static MpiRequest) -> bool) {
         let mut at = self.first;
         // SAFETY: null or a place of the static table.

@@ -1,5 +1,6 @@
-//! Files that a call names without opening them. The name is made absolute lexically, relative to the working directory or a descriptor's
-//! directory. Symbolic links are not followed: that would take system calls that the program does not make.
+//! Files that a call refers to by name without opening them (stat, unlink, ...). Names are made absolute lexically, relative to the working
+//! directory or to a descriptor's directory. Symbolic links are not followed, since that would take system calls that the program does not
+//! make.
 #![expect(unsafe_code, reason = "access(2); a string of the program")]
 
 use super::certain::Moment;
@@ -12,9 +13,9 @@ use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Maximum number of files made for names of failing calls: a search along a path must not fill the table.
+/// Maximum number of file records created for names on which calls failed, so that a search along a path cannot fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
-/// Limit in effect: a quarter of the files in counters mode, which has room for few.
+/// Returns the limit in effect: [`MOST_FAILED_NAMES`], or a quarter of the files in counters mode, which has room for few.
 fn most_failed_names() -> u32 {
     match crate::config::current() {
         Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
@@ -22,14 +23,14 @@ fn most_failed_names() -> u32 {
     }
 }
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of files made for names of successful calls that open nothing.
+/// Maximum number of file records created for names of successful calls that open nothing.
 const MOST_NAMES: u32 = 1 << 15;
 static NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of directories whose excess names are grouped under the directory.
+/// Maximum number of directories under which names beyond the limit are grouped.
 const MOST_DIRECTORIES: u32 = 1 << 13;
 static DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
-/// Returns the recorded file that a successful call refers to by `name`, relative to the directory `at`. May change errno.
+/// Returns the recorded file to which a successful call refers by `name`, relative to the directory `at`. May change errno.
 pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     with_path(at, name, |path| {
         let file = registry::find_file(path).or_else(|| new_name(path));
@@ -40,8 +41,8 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     })
 }
 
-/// Returns the file of a new path. Programs that walk over millions of names must not fill the table: beyond a limit, the names in one
-/// directory share a file. Its path is the directory's with a trailing slash, which no file's has.
+/// Returns the file record for a new path. Programs that stat or unlink millions of names must not fill the table: beyond a limit, all
+/// names in one directory share a record. Its path is the directory's with a trailing slash, which no other record has.
 fn new_name(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = within(&NAMES, MOST_NAMES, path) {
         return Some(file);
@@ -57,7 +58,7 @@ fn new_name(path: &[u8]) -> Option<&'static File> {
     known.or_else(|| registry::find_or_add(b"/", Identity::default()))
 }
 
-/// Makes a file if fewer than `most` were made under this limit.
+/// Creates a file record for `path` if `made`, the number created under this limit, is below `most`.
 fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     if made.load(Ordering::Relaxed) >= most {
         return None;
@@ -67,7 +68,7 @@ fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     Some(file)
 }
 
-/// Like [`named`], for a call that failed with `error`.
+/// Like [`named`], for a call on `name` that failed with `error`.
 pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
     if !is_readable(name, error) {
         Note::Name.count();
@@ -76,7 +77,7 @@ pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Optio
     with_path(at, name, failed_path)
 }
 
-/// Returns the recorded file of an absolute path on which a call failed.
+/// Returns the recorded file for an absolute path on which a call failed.
 fn failed_path(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = registry::find_file(path) {
         return Some(file);
@@ -88,12 +89,12 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     file
 }
 
-/// Like `failed_path`, but first checks that the path is recorded.
+/// Like `failed_path`, but first checks the filters for this path.
 pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
     if is_recorded(path) { failed_path(path) } else { None }
 }
 
-/// True if calls on this name are recorded; counts others.
+/// True if the filters record calls on this path; otherwise counts the call as omitted.
 fn is_recorded(path: &[u8]) -> bool {
     match registry::judge(path) {
         Verdict::Recorded => return true,
@@ -103,7 +104,8 @@ fn is_recorded(path: &[u8]) -> bool {
     false
 }
 
-/// True if the string is readable. Only the kernel knows; most errors imply that it has read the string.
+/// True if the string `name` is readable memory, given the call's `error`. Only the kernel knows; most errors imply that it has read the
+/// string.
 fn is_readable(name: *const c_char, error: c_int) -> bool {
     match error {
         libc::EFAULT => false,

@@ -1,4 +1,4 @@
-//! Makes names absolute, lexically: relative to the working directory or a descriptor's directory.
+//! Makes path names absolute lexically, relative to the working directory or to a descriptor's directory.
 #![expect(unsafe_code, reason = "getcwd(2), statx(2), readlink(2)")]
 
 use super::certain::Moment;
@@ -6,10 +6,10 @@ use super::resolve::link_of;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Buffer size for a path of common length, in bytes.
+/// Size of a path buffer that suffices for paths of common length, in bytes.
 pub(super) const COMMON_BYTES: usize = 512;
 
-/// True if a name is absolute and without redundancy: no component is empty or begins with a dot.
+/// True if `name` is absolute and has no redundancy: no component is empty or begins with a dot.
 pub(super) fn is_normal(name: &[u8]) -> bool {
     name.len() > 1
         && name.first() == Some(&b'/')
@@ -17,7 +17,7 @@ pub(super) fn is_normal(name: &[u8]) -> bool {
         && !name.windows(2).any(|pair| pair[0] == b'/' && (pair[1] == b'/' || pair[1] == b'.'))
 }
 
-/// Writes the absolute form of `name` to `out`; returns its length and true if a component was `..`. `None` if the name is empty, too long
+/// Writes the absolute form of `name` to `out`. Returns its length, and true if a component was `..`. `None` if the name is empty, too long
 /// for `out`, or relative to an unknown directory. Changes errno.
 pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> Option<(usize, bool)> {
     let first = name.first()?;
@@ -52,7 +52,8 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// Checks a directory path: the name of an unreachable one does not begin with a slash, and one that fills `out` may be truncated.
+/// Returns the length of a directory path if it is usable: an unreachable directory's does not begin with a slash, and one that fills `out`
+/// may be truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }
@@ -82,11 +83,11 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
     Some(length)
 }
 
-/// Returns device, inode and mount id of a directory, which has one name per mount; `None` if it was removed or the ids are unknown.
+/// Returns device, inode and mount ID of a directory, which identify its path. `None` if it was removed or the IDs are unknown.
 fn identity(number: c_int) -> Option<[u64; 3]> {
-    /// `AT_EMPTY_PATH`, and no new query to a file server.
+    /// statx(2) flags: the descriptor itself (`AT_EMPTY_PATH`), and no new query to a file server.
     const FLAGS: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    /// Mount id (Linux 5.8, <linux/stat.h>: STATX_MNT_ID).
+    /// statx(2) mask bit for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
     const MOUNT: u32 = 0x1000;
     // SAFETY: an all-zero structure is a valid one.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
@@ -100,7 +101,7 @@ fn identity(number: c_int) -> Option<[u64; 3]> {
 
 const WORDS: usize = 32;
 
-/// Cached path of a directory descriptor.
+/// Cache entry: path of a directory descriptor.
 struct Directory {
     /// Sequence lock: odd while the entry is being written.
     turn: AtomicU32,
@@ -121,13 +122,13 @@ static DIRECTORIES: [Directory; 64] = [const {
 }; 64];
 
 impl Directory {
-    /// Returns the only place for a directory; the latest entry wins.
+    /// Returns the only cache entry for a directory; the latest directory wins.
     fn of([device, inode, mount]: [u64; 3]) -> &'static Self {
         let mixed = (inode ^ device.rotate_left(32) ^ mount.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &DIRECTORIES[(mixed >> 32) as usize % DIRECTORIES.len()]
     }
 
-    /// Copies the path to `out`, if the entry belongs to this directory and may still be reused.
+    /// Copies the path to `out` if the entry belongs to this directory and may still be reused; returns its length.
     fn path(&self, identity: [u64; 3], now: Moment, out: &mut [u8]) -> Option<usize> {
         let turn = self.turn.load(Ordering::Acquire);
         let same = self.identity.iter().zip(identity).all(|(known, is)| known.load(Ordering::Relaxed) == is);

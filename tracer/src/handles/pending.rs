@@ -1,5 +1,5 @@
-//! Asynchronous operations in progress, in a fixed lock-free table keyed by control block address or by the program's user data. An
-//! operation is searched for only in a few adjacent places, so that a miss is fast too.
+//! Asynchronous operations in progress (aio(7), io_submit(2), io_uring), in a fixed lock-free table. The key is the control block's address
+//! or the program's user data. An operation is searched for in a few adjacent entries only, so a miss is fast too.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::{Manner, Placed, Sent, Since};
@@ -11,41 +11,41 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, At
 /// Key by which the program identifies an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// Context or ring it was submitted to; 0 for aio(7).
+    /// Context or ring to which the operation was submitted; 0 for aio(7).
     pub(crate) owner: usize,
-    /// Address of the control block, or the user data, which need not be unique.
+    /// Address of the control block, or user data, which need not be unique.
     pub(crate) mark: u64,
 }
 
-/// Asynchronous operation in progress.
+/// Asynchronous operation in progress: parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Target file, if known by now.
+    /// Target file, if already known.
     pub(crate) to: Sent,
-    /// Operation, as described in the trace.
+    /// Operation type, as described in the trace.
     pub(crate) op: &'static Op,
-    /// File offset in bytes, or -1.
+    /// File offset in bytes; -1 if there is none.
     pub(crate) offset: i64,
     /// Flags with which the file was opened.
     pub(crate) manner: Manner,
-    /// Bytes of the range; ignored if the completion reports the bytes moved.
+    /// Bytes requested; ignored if the completion reports the bytes transferred.
     pub(crate) length: u64,
     /// Submission time, in ticks.
     pub(crate) start: u64,
-    /// Time at which completion was first seen, in ticks, or 0.
+    /// Time at which completion was first seen, in ticks; 0 if not yet.
     pub(crate) end: u64,
-    /// Sequence number among submissions to the same owner.
+    /// Sequence number among the submissions to the same context or ring.
     pub(crate) turn: u64,
 }
 
 impl Pending {
-    /// Returns offset and open flags.
+    /// Returns the file offset with the open flags.
     pub(crate) const fn placed(&self) -> Placed {
         Placed::at(self.offset).by(self.manner)
     }
 }
 
-/// Table place for one operation.
+/// Table entry for one operation.
 struct Place {
     state: AtomicU8,
     owner: AtomicUsize,
@@ -55,31 +55,32 @@ struct Place {
     offset: AtomicI64,
     manner: AtomicU8,
     start: AtomicU64,
-    /// aio(7), which has no owner: time at which completion was first seen. Otherwise: length in bytes.
+    /// For aio(7), which has no context: time at which completion was first seen, in ticks. For others: length in bytes.
     end_or_length: AtomicU64,
     turn: AtomicU64,
-    /// Descriptor number of [`Since`].
+    /// Descriptor number whose file must be checked when the operation has resolved it, see [`Since`].
     descriptor: AtomicI32,
-    /// [`CERTAIN`], [`UNCERTAIN`], or a pending check: (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | this operation's own number.
+    /// State of the descriptor check: [`CERTAIN`], [`UNCERTAIN`], or pending: (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | this
+    /// operation's own number.
     settled: AtomicU64,
 }
 
-/// The operation's file is known.
+/// Check done: the operation's file is known.
 const CERTAIN: u64 = 0;
-/// The operation's file is unknown.
+/// Check done: the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
-/// Number of the next operation with a pending check: keeps a place from being reused with the same number soon.
+/// Number of the next operation with a pending check; prevents an entry from being reused with the same number soon.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 
-// States of a place.
+// States of a table entry.
 const FREE: u8 = 0;
-/// Being changed.
+/// Entry is being changed.
 const BUSY: u8 = 1;
 const LIVE: u8 = 2;
 
 const CAPACITY: usize = 4096;
-/// Number of places searched for an operation.
+/// Number of adjacent entries that are searched for an operation.
 const WINDOW: usize = 64;
 
 static PLACES: [Place; CAPACITY] = [const {
@@ -98,7 +99,7 @@ static PLACES: [Place; CAPACITY] = [const {
         settled: AtomicU64::new(CERTAIN),
     }
 }; CAPACITY];
-/// Number of places in use.
+/// Number of table entries in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
@@ -108,7 +109,7 @@ impl Place {
             && self.owner.load(Ordering::Relaxed) == key.owner
     }
 
-    /// Takes the place for this thread if it still belongs to that operation.
+    /// Claims the entry for this thread if it still belongs to the operation with this key and turn.
     fn hold(&self, key: Key, turn: u64) -> bool {
         if self.state.compare_exchange(LIVE, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return false;
@@ -122,7 +123,7 @@ impl Place {
         same
     }
 
-    /// Returns the target of the operation, which has taken its descriptor by now.
+    /// Returns the target of the operation. Called once the kernel or the C library has resolved the operation's descriptor.
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that never goes away; stored before the place was live.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
@@ -137,7 +138,8 @@ impl Place {
         }
     }
 
-    /// Fixes the target of the operation with this number, which has taken its descriptor: later changes of the descriptor do not matter.
+    /// Fixes the target of the operation with this number. Its descriptor has been resolved, so later changes of the descriptor do not
+    /// matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
@@ -159,10 +161,10 @@ fn window(key: Key) -> impl Iterator<Item = (usize, &'static Place)> {
     (0..WINDOW).map(move |step| (first + step) % CAPACITY).map(|at| (at, &PLACES[at]))
 }
 
-/// Returned by [`add`] if no place is free.
+/// Returned by [`add`] if no table entry is free.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
-/// Enters an operation in progress and returns its place. Operations without a free place are counted.
+/// Adds an operation in progress and returns the index of its table entry. Operations without a free entry are counted.
 pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     let free = |(_, place): &(usize, &Place)| {
         place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -198,7 +200,8 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     at as u16
 }
 
-/// Enters an operation with a control block. Its uses before turn `first`, whose completion was never queried, are counted and dropped.
+/// Adds an operation that has a control block. Earlier operations of the same block, submitted before turn `first`, are counted and
+/// dropped, since their completion was never queried.
 pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
@@ -206,7 +209,7 @@ pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     add(key, pending)
 }
 
-/// Records that an aio(7) operation was seen complete at `end`; only the first time counts.
+/// Records that an aio(7) operation was seen complete at time `end`; only the first call counts.
 pub(crate) fn seen_done(key: Key, end: u64) {
     if USED.load(Ordering::Relaxed) == 0 {
         return;
@@ -217,7 +220,7 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Settles the operation with this turn at `place`: the submitting call has returned, so the kernel has taken the descriptor.
+/// Fixes the target of the operation at index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     if let Some(place) = PLACES.get(usize::from(place)) {
         let number = place.settled.load(Ordering::Acquire);
@@ -227,25 +230,25 @@ pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     }
 }
 
-/// Settles an operation whose place is not known.
+/// Like [`settle`], for an operation whose table index is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     let found = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn);
     found.into_iter().for_each(|(at, _)| settle(at as u16, key.owner, turn));
 }
 
-/// Returns the target of an operation that was seen complete.
+/// Returns the target of an operation that was already seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     let (_, place) =
         window(key).find(|(_, place)| place.is(key) && place.end_or_length.load(Ordering::Relaxed) != 0)?;
     Some(place.sent())
 }
 
-/// Takes an operation out of the table; among several with one key, the one submitted first.
+/// Removes an operation from the table and returns it; of several with this key, the one submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
 
-/// Takes the first operation submitted before turn `behind`.
+/// Removes and returns the first operation with this key that was submitted before turn `behind`.
 fn take_before(key: Key, behind: u64) -> Option<Pending> {
     while USED.load(Ordering::Acquire) != 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
@@ -264,7 +267,8 @@ fn take_before(key: Key, behind: u64) -> Option<Pending> {
     None
 }
 
-/// Takes an operation if its key is unique. Several cannot be distinguished if completions were missed: all are counted and dropped.
+/// Removes and returns an operation if its key is unique. If completions were missed, several cannot be distinguished: all are counted and
+/// dropped.
 pub(crate) fn take_only(key: Key) -> Option<Pending> {
     let only = take(key)?;
     let others = std::iter::from_fn(|| take(key)).count() as u64;
@@ -274,7 +278,7 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Takes the operation with this key and turn out of the table.
+/// Removes the operation with this key and turn from the table and returns it.
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     let (_, place) = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
     place.hold(key, turn).then(|| taken(place))
@@ -299,12 +303,12 @@ fn taken(place: &'static Place) -> Pending {
     pending
 }
 
-/// Returns the number of operations in the table.
+/// Returns the number of asynchronous operations in the table.
 pub(crate) fn waiting() -> u64 {
     USED.load(Ordering::Relaxed) as u64
 }
 
-/// Counts and forgets all operations submitted to `owner`: their completion will never be queried.
+/// Counts and drops all operations submitted to `owner`, since their completion will never be queried.
 pub(crate) fn abandon(owner: usize) {
     if USED.load(Ordering::Acquire) == 0 {
         return;
@@ -319,7 +323,7 @@ pub(crate) fn abandon(owner: usize) {
     }
 }
 
-/// Forgets all operations in a forked child: they are its parent's.
+/// Drops all operations in a forked child, since they belong to its parent.
 pub(crate) fn forget_all() {
     if USED.load(Ordering::Relaxed) == 0 {
         return;

@@ -1,4 +1,5 @@
-//! Resolves a descriptor or a name to a file: decides which files are traced, under which canonical path, and counts the others.
+//! Resolves a descriptor or a path to a file record: decides which files are recorded and under which canonical path, and counts the
+//! others.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::certain::{self, Answer, Asked};
@@ -16,7 +17,8 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Longest path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Resolves a descriptor that the program has just opened, by the name `asked` if given, and enters it in the table. May change errno.
+/// Resolves a descriptor that the program has just opened, and enters it in the table. `asked` has the arguments of the open call, if
+/// known. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<&'static Description> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
@@ -26,7 +28,7 @@ pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) 
     Some(description)
 }
 
-/// Returns the recorded file behind a descriptor, and its kind.
+/// Returns the recorded file to which a descriptor refers, and its type.
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
         // The kernel may not be asked. The number was just opened, so it is most likely a file.
@@ -48,7 +50,7 @@ fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static Fi
     Some((file, stat.identity.kind))
 }
 
-/// Reads the layouts of files that are still open, just before the trace is written. Changes errno.
+/// Reads the file layouts (striping) of files that are still open, just before the trace is written. Changes errno.
 pub(crate) fn read_layouts_again() {
     descriptors::each_open(|number, file| {
         if !file.has_layouts() {
@@ -68,7 +70,7 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// Returns the target of `number` if it is recorded. An unknown number is looked up now.
+/// Returns the target of descriptor `number` if it is recorded. An unknown number is looked up in the kernel.
 #[inline(always)]
 pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     let seen = descriptors::changes();
@@ -80,18 +82,18 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     }
 }
 
-/// Looks up a number of a thread with a descriptor table of its own. Preserves errno.
+/// Like [`descriptor`], for a thread with a descriptor table of its own. Preserves errno.
 #[cold]
 fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))
 }
 
-/// Maximum number of look-ups of a number that another thread is about to settle, which takes less than a microsecond unless that thread
+/// Maximum number of look-ups of a number that another thread is changing. The change takes less than a microsecond unless that thread
 /// waits for this processor. So this thread sleeps after every few look-ups, 0.2 ms in all.
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 
-/// Looks up a descriptor that was opened unseen. Preserves errno.
+/// Looks up a descriptor whose open the tracer did not see. Preserves errno.
 #[cold]
 fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {
@@ -121,17 +123,17 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     Some(Target::uncertain(number))
 }
 
-/// The kernel's answer about an unknown number.
+/// Result of asking the kernel about an unknown descriptor number.
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
-    /// Not open.
+    /// The descriptor number is not open.
     NotOpen,
-    /// Changed while the kernel was asked.
+    /// The descriptor number changed while the kernel was asked.
     Changed,
 }
 
-/// Asks the kernel about `number` and enters the answer in the table. Changes errno.
+/// Asks the kernel about the descriptor `number` and enters the answer in the table. Changes errno.
 fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     // SAFETY: asks for flags; fails on a number that is not open.
     let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
@@ -155,7 +157,7 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     }
 }
 
-/// Returns the recorded file of this path; counts files that are not recorded.
+/// Returns the file record for this path; counts files that the filters omit.
 pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     let why_not = match registry::judge(path) {
         Verdict::Recorded => None,
@@ -175,7 +177,7 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// Result of fstat(2).
+/// File properties from fstat(2).
 pub(super) struct Stat {
     pub(super) identity: Identity,
     /// Number of hard links.
@@ -184,7 +186,7 @@ pub(super) struct Stat {
     pub(super) changed: [u64; 2],
 }
 
-/// Runs fstat(2); `None` for directories, pipes, sockets and the like.
+/// Runs fstat(2) on `number`; `None` unless it is a file (directories, pipes, sockets and the like are not).
 pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -207,7 +209,7 @@ pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     Some(Stat { identity, links: stat.st_nlink as u64, changed: [stat.st_ctime as u64, stat.st_ctime_nsec as u64] })
 }
 
-/// Returns the recorded file behind `number` by the kernel's name for it. Changes errno.
+/// Returns the recorded file to which `number` refers, by the name that the kernel reports. Changes errno.
 #[cold]
 #[inline(never)]
 fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
@@ -228,10 +230,10 @@ fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
     }
 }
 
-/// Length of a path made by [`nameless`].
+/// Length of a path made by [`nameless`], in bytes.
 const NAMELESS_BYTES: usize = 45;
 
-/// `/.dev/<device>/inode/<number>`, both in hexadecimal.
+/// Returns a substitute path for a file without a known name: `/.dev/<device>/inode/<number>`, both in hexadecimal.
 fn nameless(device: u64, inode: u64) -> [u8; NAMELESS_BYTES] {
     let mut path = [0; NAMELESS_BYTES];
     let mut at = 0;
@@ -271,7 +273,7 @@ pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Returns the canonical path of an existing `path`; `None` if nothing exists there. For the constructor.
+/// Returns the canonical form of `path`; `None` if nothing exists there. Called by the constructor.
 pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     let path = std::ffi::CString::new(path).ok()?;
     let mut out = [0_u8; PATH_BYTES];
@@ -281,8 +283,8 @@ pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     Some(out[..end].to_vec())
 }
 
-/// Writes the canonical absolute path of `name`, for a file known by name only (MPI_File_open), and returns its length. Opens nothing: uses
-/// realpath(3) if the file exists, else appends the name to the working directory.
+/// Writes the canonical absolute path of `name` to `out` and returns its length, for a file known by name only (MPI_File_open). Opens
+/// nothing: uses realpath(3) if the file exists, else appends the name to the working directory.
 pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {
     out.fill(0);
     // SAFETY: `out` has PATH_MAX bytes, as realpath(3) requires.

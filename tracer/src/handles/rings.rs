@@ -1,4 +1,5 @@
-//! Known io_uring rings in a fixed lock-free table: queue progress, registered files, and our own mapping of rings used by system calls.
+//! Table of known io_uring rings, fixed and lock-free: queue progress, registered files, and the tracer's own mapping of rings that are
+//! used through system calls.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::Manner;
@@ -6,19 +7,19 @@ use crate::memory;
 use crate::registry::File;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// An io_uring ring.
+/// io_uring ring of the program.
 pub(crate) struct Ring {
-    /// Value of the ring's [`Name`]. 0: free; 1: being changed.
+    /// Value of the ring's [`Name`]. 0: entry is free; 1: entry is being changed.
     name: AtomicUsize,
-    /// Unique id, since names are reused; the owner of the ring's operations.
+    /// Unique ID of the ring, since names are reused; identifies the owner of pending operations.
     owner: AtomicUsize,
-    /// Number of submission queue entries seen; the lower half is the queue's own index.
+    /// Number of submission queue entries seen so far; its lower half is the queue's own index.
     submitted: AtomicU64,
     /// Completion queue index up to which completions were seen.
     completed: AtomicU32,
     /// True if completions were overwritten before they were seen.
     lossy: AtomicBool,
-    /// Number of threads that read memory of the tracer's mapping.
+    /// Number of threads that are reading the tracer's mapping of the ring.
     users: AtomicU32,
     /// The tracer's mapping of the ring, or null.
     mapped: AtomicPtr<Mapped>,
@@ -26,7 +27,7 @@ pub(crate) struct Ring {
     file_room: AtomicUsize,
 }
 
-/// Storage for data of `hooks` on a ring that the tracer has mapped.
+/// Storage for data of module `hooks` about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
 // SAFETY: records can be found only once complete.
@@ -35,9 +36,9 @@ unsafe impl memory::Record for Mapped {}
 /// Name by which the program identifies a ring.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
-    /// Address of liburing's submission queue head.
+    /// Address of the submission queue's head, for a ring used through liburing.
     Address(usize),
-    /// Descriptor of a ring that is used through system calls.
+    /// Descriptor of the ring, for a ring used through system calls.
     Descriptor(libc::c_int),
 }
 
@@ -51,14 +52,14 @@ impl Name {
     }
 }
 
-/// File registered with a ring.
+/// File registered with a ring (IORING_REGISTER_FILES).
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
     /// Recorded file, with its open flags.
     Recorded(&'static File, Manner),
-    /// File that is not recorded, or no file.
+    /// File that is not recorded, or no file at this index.
     NotRecorded,
-    /// The registration was not seen.
+    /// Unknown, because the tracer did not see the registration.
     Unknown,
 }
 
@@ -70,7 +71,7 @@ const CAPACITY: usize = 128;
 /// Maximum number of registered files tracked per ring.
 const MOST_FILES: usize = 1 << 15;
 const NOT_RECORDED: *mut File = std::ptr::without_provenance_mut(1);
-/// Address bits of a file pointer that hold its open flags.
+/// Mask of the low bits of a file pointer, which hold the file's open flags.
 const MANNERS: usize = 7;
 const _: () = assert!(align_of::<File>() > MANNERS);
 
@@ -87,7 +88,7 @@ static RINGS: [Ring; CAPACITY] = [const {
         file_room: AtomicUsize::new(0),
     }
 }; CAPACITY];
-/// Index from which on no place was ever used.
+/// Index behind the last table entry that was ever used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 static OWNERS: AtomicUsize = AtomicUsize::new(1);
 
@@ -95,7 +96,7 @@ fn used() -> &'static [Ring] {
     &RINGS[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]
 }
 
-/// True if rings exist or have existed.
+/// True if the program has or had any ring.
 pub(crate) fn any() -> bool {
     BEHIND.load(Ordering::Relaxed) != 0
 }
@@ -105,7 +106,7 @@ pub(crate) fn find(name: Name) -> Option<&'static Ring> {
     used().iter().find(|ring| ring.name.load(Ordering::Acquire) == name.value())
 }
 
-/// Enters a ring whose queues have reached these indices.
+/// Adds a ring whose queues have reached the indices `submitted` and `completed`.
 pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mapped) -> Option<&'static Ring> {
     for (index, ring) in RINGS.iter().enumerate() {
         if ring.name.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -123,7 +124,7 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
     None
 }
 
-/// Returns rings used through system calls whose descriptors lie in `first`..=`last`.
+/// Returns the rings used through system calls whose descriptors are in `first`..=`last`.
 pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
     used().iter().filter(move |ring| {
         let number = ring.name.load(Ordering::Acquire).wrapping_sub(FIRST_DESCRIPTOR);
@@ -141,12 +142,12 @@ pub(crate) fn forget_all() {
 }
 
 impl Ring {
-    /// Owner id of the ring's operations.
+    /// Returns the ID by which pending operations refer to this ring.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// Number of submission queue entries seen; the lower half is the queue's index.
+    /// Returns the number of submission queue entries seen; its lower half is the queue's index.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Relaxed)
     }
@@ -166,7 +167,7 @@ impl Ring {
         self.lossy.load(Ordering::Relaxed)
     }
 
-    /// Completion queue index up to which completions were seen.
+    /// Returns the completion queue index up to which completions were seen.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
     }
@@ -177,18 +178,19 @@ impl Ring {
         self.completed.compare_exchange(index, behind, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Runs `work` on the tracer's mapping of the ring, which stays mapped meanwhile; `None` if the ring is gone.
+    /// Runs `work` on the tracer's mapping of the ring, which stays mapped meanwhile; `None` if the ring no longer exists.
     pub(crate) fn with_mapping<T>(&self, name: Name, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.with_mapping_of(|there| there == name.value(), work)
     }
 
-    /// Runs `work` on the tracer's mapping of the ring currently in this place.
+    /// Like [`Self::with_mapping`], for whatever ring currently uses this table entry.
     pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.with_mapping_of(|there| there != FREE && there != BUSY, work)
     }
 
-    /// Protocol: the reader announces itself, then checks that the ring exists. The thread that ends the ring marks it as gone, then checks
-    /// for readers. SeqCst puts all four accesses in one order, so at least one side sees the other.
+    /// Runs `work` on the mapping if `is_it` accepts the ring's name. Protocol: the reader announces itself, then checks that the ring
+    /// exists. The thread that ends the ring marks it as gone, then checks for readers. SeqCst puts all four accesses in one order, so at
+    /// least one side sees the other.
     fn with_mapping_of<T>(&self, is_it: impl FnOnce(usize) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.users.fetch_add(1, Ordering::SeqCst);
         let result = if is_it(self.name.load(Ordering::SeqCst)) {
@@ -222,7 +224,7 @@ impl Ring {
         self.name.store(FREE, Ordering::Release);
     }
 
-    /// Returns the registered file at index `at`.
+    /// Returns the file registered with the ring at index `at`.
     pub(crate) fn file(&self, at: usize) -> Registered {
         let Some(place) = self.place(at) else { return Registered::Unknown };
         let file = place.load(Ordering::Acquire);
@@ -237,7 +239,7 @@ impl Ring {
         Registered::Recorded(unsafe { &*file.map_addr(|address| address & !MANNERS) }, manner)
     }
 
-    /// Registers a file at index `at`; `None`: one that is not recorded.
+    /// Records the file registered at index `at`; `None` for a file that is not recorded.
     pub(crate) fn set_file(&self, at: usize, file: Option<(&'static File, Manner)>) {
         self.make_room(at);
         if let Some(place) = self.place(at) {
@@ -282,10 +284,10 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// The table is shared by all tests of the process.
+    /// Lock that serializes the tests, since all tests of the process share the table.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-    /// Threads read a ring's mapping while others end it and set up the next one.
+    /// Test: threads read a ring's mapping while others end the ring and set up the next one.
     #[test]
     fn nobody_looks_at_a_mapping_that_is_gone() {
         const THERE: usize = 7;

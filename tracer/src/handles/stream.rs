@@ -1,8 +1,9 @@
-//! Position of a C stream after the last call that was seen, so that the next call need not ask. The C library knows the position of a
-//! stream only after a seek; until then ftello(3) asks the kernel each time.
+//! Cached position of a C stream (FILE), so that the next call need not ask. The C library itself knows the position of a stream only after
+//! a seek; until then ftello(3) asks the kernel each time.
 //!
-//! The cached position is valid only while the stream is in the buffer in which that call left it. The buffer's pointers (the marks) show
-//! that: any move of the stream changes one of them. If others can move the kernel's position, validity is further limited: see `Trust`.
+//! The cached position is valid only while the stream still uses the buffer in which the last call left it. The buffer's pointers (the
+//! marks) show that: any move of the stream changes one of them. If others can move the kernel's position, validity is further limited, see
+//! [`Trust`].
 
 use crate::notes::Note;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
@@ -10,30 +11,30 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 /// Pointers of a stream's buffer that a transfer moves: read position, end of input, start of output, write position.
 pub(crate) type Marks = [usize; 4];
 
-/// Parties that may move the kernel's position behind a stream.
+/// Parties that may move the kernel's file position besides the stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Trust {
-    /// Any holder of the descriptor: another process, or the program itself by system calls. The cached position is valid while bytes wait
-    /// in the buffer. Their destination is decided when the buffer is flushed, so ask once per buffer.
+    /// Any holder of the descriptor: another process, or the program itself by system calls. The cached position is valid only while the
+    /// buffer holds bytes. Their destination is decided when the buffer is flushed, so the kernel is asked once per buffer.
     Others = 0,
-    /// Only the stream: fopen(3) made the descriptor, and nobody has asked for its number or forked since.
+    /// Only the stream: fopen(3) created the descriptor, and the program has neither asked for its number nor forked since.
     Alone = 1,
 }
 
-/// Cached position of the stream on a description.
+/// Cached position of the C stream that uses a description.
 pub(crate) struct StreamPosition {
     trust: AtomicU8,
-    /// Position in bytes; -1: unknown; [`NOT_LEFT`]: something else has moved it since.
+    /// Position in bytes; -1: unknown; [`NOT_LEFT`]: something else has moved it since the last call.
     at: AtomicI64,
-    /// Valid unless `at` is [`NOT_LEFT`].
+    /// Buffer pointers after the last call; valid unless `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Makes an empty cache with the least trust.
+    /// Makes an empty cache with [`Trust::Others`].
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
@@ -42,20 +43,20 @@ impl StreamPosition {
         }
     }
 
-    /// Sets the trust from now on, and forgets the position.
+    /// Sets who may move the position from now on, and forgets the cached position.
     pub(crate) fn trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
         self.forget();
     }
 
-    /// Forgets the position because something has moved it.
+    /// Forgets the cached position because something other than a recorded call has moved it.
     #[inline(always)]
     pub(crate) fn forget(&self) {
         self.at.store(NOT_LEFT, Ordering::Relaxed);
     }
 
-    /// Returns and forgets the position if the stream is still in the same buffer, before a call moves it. `waiting`: the buffer holds
-    /// bytes.
+    /// Returns the cached position, and forgets it because the caller's operation will move it. `None` unless the stream still uses the
+    /// same buffer. `waiting`: true if the buffer holds bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
         let at = self.at.load(Ordering::Relaxed);
@@ -69,8 +70,8 @@ impl StreamPosition {
         (at >= 0 && trusted).then_some(at)
     }
 
-    /// Returns the current position of a stream that was left at `at` and has moved within its buffer since. Inlined header code, such as
-    /// getc_unlocked, moves within the buffer; the function it calls at the end resets the cache.
+    /// Returns the current position of a stream that was at `at` after the last call and has moved within its buffer since. Inlined header
+    /// code, such as getc_unlocked, moves within the buffer; the function it calls at the end resets the cache.
     #[cold]
     #[inline(never)]
     fn moved_on(&self, at: i64, read: usize, input_end: usize, output: usize, written: usize) -> i64 {
@@ -86,7 +87,7 @@ impl StreamPosition {
         if at >= 0 { at + read + written } else { at }
     }
 
-    /// Stores position `at` (-1: unknown) and marks after a call.
+    /// Stores the position `at` (-1: unknown) and the buffer pointers after a call.
     #[inline(always)]
     pub(crate) fn put(&self, at: i64, marks: Marks) {
         for (mark, now) in self.marks.iter().zip(marks) {

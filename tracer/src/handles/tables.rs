@@ -1,6 +1,6 @@
-//! Threads with a descriptor table of their own: after unshare(CLONE_FILES), close_range(CLOSE_RANGE_UNSHARE), or clone(2) with CLONE_VM
-//! but without CLONE_FILES. The table of `descriptors.rs` describes all other threads. From the first such call on, each look-up checks the
-//! table of its thread (kcmp(2), once per thread); before, there is no check.
+//! Threads that have a descriptor table of their own, after unshare(CLONE_FILES), close_range(CLOSE_RANGE_UNSHARE), or clone(2) with
+//! CLONE_VM but without CLONE_FILES. The tracer's table (`descriptors.rs`) describes all other threads. From the first such call on, each
+//! look-up checks which table its thread has (kcmp(2), once per thread); before, there is no check.
 #![expect(unsafe_code, reason = "kcmp(2), fstatat(2)")]
 
 use super::resolve;
@@ -8,26 +8,26 @@ use crate::registry::{self, File};
 use crate::{bare, errno, process, sys, threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// True once some thread has a table of its own.
+/// True once some thread has a descriptor table of its own.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once another process changes the table unseen: numbers may refer to anything.
+/// True once another process may change the descriptor table unseen: numbers may refer to anything.
 static LOST: AtomicBool = AtomicBool::new(false);
-/// Id of a thread that has the process's table; 0 if none is known.
+/// ID of a thread that uses the process's descriptor table, for comparison; 0 if none is known.
 static REFERENCE: AtomicI32 = AtomicI32::new(0);
 
-/// State of a thread's table ([`tls::Thread::table`]).
+/// Thread state ([`tls::Thread::table`]): uses the process's descriptor table.
 const OF_PROCESS: u32 = 1;
 const OWN: u32 = 2;
-/// KCMP_FILES.
+/// KCMP_FILES: compare descriptor tables.
 const FILES: libc::c_int = 2;
 
-/// True if threads may have different tables.
+/// True if threads may have different descriptor tables.
 #[inline(always)]
 pub(crate) fn differ() -> bool {
     DIFFER.load(Ordering::Relaxed)
 }
 
-/// Notes that some thread may have a table of its own from now on; the main thread has the process's.
+/// Records that some thread may have a descriptor table of its own from now on; the main thread uses the process's.
 pub(crate) fn now_differ() {
     begin(process::adopted());
 }
@@ -39,13 +39,13 @@ fn begin(reference: libc::c_int) {
     super::descriptors::reach(false);
 }
 
-/// Notes that another process shares the table from now on, with other memory or unknown ids: its changes are not seen.
+/// Records that another process (with other memory or unknown IDs) shares the descriptor table from now on, so that changes may go unseen.
 pub(crate) fn are_lost() {
     LOST.store(true, Ordering::SeqCst);
     now_differ();
 }
 
-/// Notes that this thread has got a table of its own. No effect if it is the only thread. Preserves errno.
+/// Records that this thread has got a descriptor table of its own. No effect if it is the only thread. Preserves errno.
 pub(crate) fn unshared() {
     let errno = errno::save();
     if !is_only_thread() {
@@ -78,20 +78,20 @@ fn tid() -> libc::c_int {
     unsafe { sys::syscall!(libc::SYS_gettid) as libc::c_int }
 }
 
-/// True if the calling thread does not use the process's table.
+/// True if the calling thread has a descriptor table of its own.
 #[inline(always)]
 pub(crate) fn is_own() -> bool {
     differ() && is_own_of_thread()
 }
 
-/// Checks the calling thread's table. Preserves errno.
+/// Checks which descriptor table the calling thread has, and returns true for its own. Preserves errno.
 #[cold]
 fn is_own_of_thread() -> bool {
     if LOST.load(Ordering::Relaxed) {
         return true;
     }
     let thread = tls::current();
-    // Users of another thread's block are checked each time.
+    // The result is not cached for code that runs on another thread's block.
     let known = if bare::may_be(thread) { 0 } else { thread.table.get() };
     match known {
         OF_PROCESS => false,
@@ -113,7 +113,7 @@ fn is_own_of_thread() -> bool {
     }
 }
 
-/// Returns the file under which a call on `number` is recorded if its thread has a table of its own; `None` if not a file. Preserves errno.
+/// Returns the file of a call on `number` by a thread with its own descriptor table; `None` if it is no file. Preserves errno.
 pub(super) fn file_elsewhere(number: libc::c_int) -> Option<&'static File> {
     let errno = errno::save();
     let is_file = sys::is_shut() || resolve::stat(number).is_some();
@@ -121,7 +121,7 @@ pub(super) fn file_elsewhere(number: libc::c_int) -> Option<&'static File> {
     if is_file { registry::uncertain_file() } else { None }
 }
 
-/// Resets the state in a forked child, which has one thread.
+/// Resets the state in a forked child, which has a single thread.
 pub(super) fn in_child() {
     DIFFER.store(false, Ordering::Relaxed);
     LOST.store(false, Ordering::Relaxed);

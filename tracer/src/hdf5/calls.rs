@@ -1,35 +1,35 @@
-//! Queries to HDF5 after a successful call. Each is local to the process, moves no data, and succeeds on its arguments: a failed one would
-//! print, and would leave an entry on the error stack.
+//! Queries that the tracer makes to HDF5 after a successful call of the program. Each is local to the process, moves no data, and must not
+//! fail for its arguments: a failed query would print a message and leave an entry on the error stack.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::library::{Function, Library};
 use std::ffi::{c_char, c_int, c_void};
 use trace_format::meta::Selection;
 
-/// `hid_t` since HDF5 1.10. Older, narrower identifiers are passed on in a full register.
+/// HDF5 identifier (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
 pub(crate) type Hid = i64;
 
-/// `H5S_ALL`.
+/// `H5S_ALL`: identifier of the entire data space.
 pub(crate) const SPACE_ALL: Hid = 0;
-/// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of 1.14), not an object.
+/// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of HDF5 1.14) and not an object.
 const LAST_CONSTANT: Hid = 15;
-/// `H5S_MAX_RANK`.
+/// `H5S_MAX_RANK`: maximum number of dimensions.
 pub(crate) const MAX_RANK: usize = 32;
-/// `H5I_DATASET`.
+/// `H5I_DATASET`: identifier type of a data set.
 const TYPE_DATA_SET: c_int = 5;
-/// `H5FD_MPIO_COLLECTIVE`.
+/// `H5FD_MPIO_COLLECTIVE`: transfer mode of collective I/O.
 const COLLECTIVE: c_int = 1;
 
-/// Properties of a data space.
+/// Shape of a data space and its selection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Kind of selection.
+    /// Type of selection (all, hyperslab, points, ...).
     pub(crate) selection: Selection,
     /// Number of selected elements.
     pub(crate) elements: u64,
-    /// Number of dimensions.
+    /// Number of dimensions (rank in the HDF5 sense).
     pub(crate) rank: usize,
-    /// Size of each dimension.
+    /// Size of each dimension, in elements.
     pub(crate) extent: [u64; MAX_RANK],
 }
 
@@ -73,24 +73,24 @@ calls! {
 }
 
 impl Library {
-    /// True if an open object is a data set.
+    /// True if the open object `id` is a data set.
     pub(crate) fn is_data_set(&self, id: Hid) -> bool {
         self.h5i_get_type(id) == TYPE_DATA_SET
     }
 
-    /// Writes the path of an object inside its file to `buffer`; empty if it has none.
+    /// Writes the path of an object inside its file to `buffer` and returns it; empty if the object has no path.
     pub(crate) fn path_inside<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5i_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Writes the name under which an object's file was opened to `buffer`.
+    /// Writes the name under which an object's file was opened to `buffer` and returns it.
     pub(crate) fn file_name<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5f_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Returns the element size of a data set in the file in bytes; 0 if unknown.
+    /// Returns the size of a data set's element as stored in the file, in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self, data_set: Hid) -> u32 {
         let datatype = self.h5d_get_type(data_set);
         if datatype < 0 {
@@ -101,12 +101,12 @@ impl Library {
         size
     }
 
-    /// Returns the size of a datatype in bytes; 0 if unknown.
+    /// Returns the size of an element of `datatype`, in bytes; 0 if unknown.
     pub(crate) fn type_bytes(&self, datatype: Hid) -> u32 {
         if datatype <= LAST_CONSTANT { 0 } else { u32::try_from(self.h5t_get_size(datatype)).unwrap_or(0) }
     }
 
-    /// Describes an entire data set.
+    /// Returns the shape of an entire data set, all selected.
     pub(crate) fn whole(&self, data_set: Hid) -> Option<Shape> {
         let space = self.h5d_get_space(data_set);
         if space < 0 {
@@ -118,7 +118,7 @@ impl Library {
         Some(shape)
     }
 
-    /// Describes the file selection `space`; `None` for a constant that only HDF5 understands.
+    /// Returns the shape of the file selection `space`; `None` for a constant that only HDF5 can interpret.
     pub(crate) fn selected(&self, space: Hid) -> Option<Shape> {
         if space <= LAST_CONSTANT {
             return None;
@@ -145,14 +145,14 @@ impl Library {
         shape
     }
 
-    /// True if a transfer with this property list is collective. Only HDF5 built with MPI has the property.
+    /// True if a transfer with this property list is collective. Only an HDF5 built with MPI has that property.
     pub(crate) fn is_collective(&self, properties: Hid) -> bool {
         let mut mode = 0;
         properties > LAST_CONSTANT && self.h5p_get_dxpl_mpio(properties, &raw mut mode) >= 0 && mode == COLLECTIVE
     }
 }
 
-/// Returns the string of `length` bytes that HDF5 wrote to `buffer`; a longer one was truncated and ends in NUL.
+/// Returns the string of `length` bytes that HDF5 wrote to `buffer`; a longer string was truncated and ends in NUL.
 fn text(buffer: &[u8], length: isize) -> &[u8] {
     let length = usize::try_from(length).unwrap_or(0).min(buffer.len().saturating_sub(1));
     let bytes = &buffer[..length];

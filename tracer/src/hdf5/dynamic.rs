@@ -1,11 +1,11 @@
-//! Emulates how the dynamic linker binds a caller of HDF5: to the first definition after this library in the global scope, else in the
-//! caller's dependencies (those of a Python extension loaded with RTLD_LOCAL). If the caller was linked with a symbol version, the
-//! definition has that version.
+//! Finds the HDF5 function that a caller would get from the dynamic linker without this tracer. That is the first definition after this
+//! library in the global scope, else one in the caller's dependencies (those of a Python extension loaded with RTLD_LOCAL). If the caller
+//! was linked with a symbol version, the definition has that version.
 #![expect(unsafe_code, reason = "dladdr(3), dlsym(3), dl_iterate_phdr(3), the dynamic section of loaded objects")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Counter of loaded and unloaded objects. Wraps around.
+/// Returns a number that changes whenever an object is loaded or unloaded. Wraps around.
 pub(super) fn generation() -> u8 {
     extern "C" fn first(info: *mut libc::dl_phdr_info, size: usize, sum: *mut c_void) -> c_int {
         if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) + size_of::<u64>() {
@@ -22,15 +22,15 @@ pub(super) fn generation() -> u8 {
     sum as u8
 }
 
-/// Loaded object.
+/// Shared object (or program) loaded into the process.
 pub(super) struct Object {
-    /// Handle to search it and its dependencies; null for the program itself and for code outside any object.
+    /// dlopen(3) handle to search the object and its dependencies; null for the program itself and for code outside any object.
     handle: *mut c_void,
-    /// Versions of HDF5's symbols that the object was linked with.
+    /// HDF5 symbol versions with which the object was linked.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 
-/// Maximum number of HDF5 symbol versions per object; one suffices to distinguish builds.
+/// Maximum number of HDF5 symbol versions stored per object; one suffices to distinguish builds of HDF5.
 const MOST_VERSIONS: usize = 8;
 
 /// Public part of `struct link_map` (`<link.h>`).
@@ -41,14 +41,14 @@ struct LinkMap {
     dynamic: *const Dynamic,
 }
 
-/// `Elf64_Dyn`.
+/// `Elf64_Dyn`: entry of an object's dynamic section.
 #[repr(C)]
 struct Dynamic {
     tag: i64,
     value: usize,
 }
 
-/// `Elf64_Verneed`: a needed object and its list of versions.
+/// `Elf64_Verneed`: a needed object and its list of needed versions.
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -71,7 +71,7 @@ struct NeededVersion {
 const DT_STRTAB: i64 = 5;
 const DT_VERNEED: i64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: i64 = 0x6fff_ffff;
-/// dladdr1(3) flag: return the link map.
+/// dladdr1(3) flag: return the object's link map.
 const RTLD_DL_LINKMAP: c_int = 2;
 
 unsafe extern "C" {
@@ -79,7 +79,8 @@ unsafe extern "C" {
 }
 
 impl Object {
-    /// Returns the object that contains `address`. Code outside any object (generated code) sees the global scope.
+    /// Returns the object that contains the code at `address`. Code outside any object (generated code) is treated as part of the global
+    /// scope.
     pub(super) fn of(address: usize) -> Self {
         let mut object = Self { handle: std::ptr::null_mut(), versions: [None; MOST_VERSIONS] };
         // SAFETY: an all-zero Dl_info is a valid one.
@@ -102,12 +103,13 @@ impl Object {
         object
     }
 
-    /// True if the object was linked with one of several builds of HDF5.
+    /// True if the object was linked with a specific build of HDF5, identified by symbol versions.
     pub(super) fn is_versioned(&self) -> bool {
         self.versions[0].is_some()
     }
 
-    /// Returns the definition of `name` to which a reference from this object is bound, ignoring this library; null without one.
+    /// Returns the definition of `name` to which the dynamic linker would bind a reference from this object, ignoring the tracer's own;
+    /// null if there is none.
     pub(super) fn definition(&self, name: &CStr) -> *mut c_void {
         let scopes = [libc::RTLD_NEXT, self.handle];
         let scopes = || scopes.into_iter().filter(|scope| !scope.is_null());
@@ -127,7 +129,7 @@ impl Object {
         scopes().map(plain).find(|address| !address.is_null()).unwrap_or(std::ptr::null_mut())
     }
 
-    /// Returns the definition of `name` in the object or its dependencies; null without one.
+    /// Returns the definition of `name` in this object or its dependencies; null if there is none.
     pub(super) fn own(&self, name: &CStr) -> *mut c_void {
         let scope = if self.handle.is_null() { libc::RTLD_NEXT } else { self.handle };
         // SAFETY: the name ends in NUL; the scope is RTLD_NEXT or an open handle.
@@ -144,7 +146,7 @@ impl Drop for Object {
     }
 }
 
-/// Returns the HDF5 symbol versions that an object was linked with, which distinguish builds of HDF5; an object uses one build only.
+/// Returns the HDF5 symbol versions with which an object was linked. They distinguish builds of HDF5; an object uses one build only.
 fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     let mut found = [None; MOST_VERSIONS];
     let (mut strings, mut needed, mut count) = (0, 0, 0);

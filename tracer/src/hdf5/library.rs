@@ -1,5 +1,5 @@
-//! Loaded copies of HDF5, and the copy that a caller uses. All functions of a copy are looked up at its first use. Later calls cost one
-//! check for newly loaded objects and one look-up in a small cache.
+//! Copies of HDF5 loaded in the process, and the copy that a caller uses. All functions of a copy are looked up at its first use. Later
+//! calls cost one check for newly loaded objects and one look-up in a small cache.
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
 use super::dynamic;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 macro_rules! functions {
     ($($name:ident),+ $(,)?) => {
-        /// HDF5 function that is wrapped, or that the tracer calls.
+        /// HDF5 function that the tracer wraps or calls.
         #[expect(non_camel_case_types, reason = "a function has its symbol's name")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function {
@@ -33,7 +33,7 @@ macro_rules! functions {
             },
         )+];
 
-        /// HDF5 functions that were linked in.
+        /// Addresses of the HDF5 functions with which the program was linked.
         #[cfg(dxt_static)]
         static WORDS: &[&crate::real::Word] = &[$(known!(stringify!($name)),)+];
         const FUNCTIONS: usize = [$(Function::$name),+].len();
@@ -41,28 +41,28 @@ macro_rules! functions {
 }
 
 functions! {
-    // Wrapped functions.
+    // Functions that the tracer wraps.
     H5Fopen, H5Fcreate, H5Fclose, H5Fflush, H5Fopen_async, H5Fcreate_async, H5Fclose_async, H5Fflush_async,
     H5Dopen1, H5Dopen2, H5Dcreate1, H5Dcreate2, H5Dcreate_anon, H5Dclose, H5Oopen, H5Oclose, H5Idec_ref, H5close,
     H5Dopen_async, H5Dcreate_async, H5Dclose_async,
     H5Dread, H5Dwrite, H5Dread_multi, H5Dwrite_multi,
     H5Dread_async, H5Dwrite_async, H5Dread_multi_async, H5Dwrite_multi_async,
-    // Called functions; `addresses_for` relies on the first one.
+    // Functions that the tracer calls; `addresses_for` relies on the first one.
     H5get_libversion, H5Iget_type, H5Iget_name, H5Fget_name, H5Dget_space, H5Dget_type, H5Tget_size, H5Tclose, H5Sclose,
     H5Sget_select_type, H5Sget_select_npoints, H5Sis_regular_hyperslab, H5Sget_simple_extent_ndims,
     H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
 }
 
-/// Maximum number of remembered copies, counting each load at another address; further copies only leak memory.
+/// Maximum number of copies remembered; a copy loaded again at another address counts as a new one. Further copies only leak memory.
 const MOST_LIBRARIES: usize = 255;
 
-/// Minimum version. Older versions have `int` identifiers: their calls are passed on, not recorded.
+/// Minimum HDF5 version (major, minor) that is recorded. Older versions have `int` identifiers; their calls are passed on unrecorded.
 const OLDEST: (c_uint, c_uint) = (1, 10);
 
-/// Copy of HDF5.
+/// Copy of HDF5 loaded in the process.
 pub(crate) struct Library {
     addresses: [usize; FUNCTIONS],
-    /// 0: not asked yet; 1: recorded; 2: too old.
+    /// State of the version check. 0: not checked yet; 1: version is recorded; 2: version is too old.
     state: AtomicU8,
 }
 
@@ -71,10 +71,10 @@ unsafe impl Record for Library {}
 
 static LIBRARIES: Table<Library> = Table::new();
 
-/// Cache of callers' libraries: 48 bits of return address, 8 of library number plus one, 8 of generation.
+/// Cache: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), generation of loaded objects (8 bits).
 static CACHE: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
-/// Returns the library of the function called from `caller`; `None` if the address belongs to no object.
+/// Returns the copy of HDF5 that the code at `caller` uses; `None` if the address belongs to no object.
 pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     let place = &CACHE[(caller ^ caller >> 8) % CACHE.len()];
     let key = (caller as u64) << 16 | u64::from(dynamic::generation());
@@ -95,15 +95,15 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     crate::stack::attempt(|| &*Box::leak(Box::new(Library::new(addresses))))
 }
 
-/// Returns the addresses of the functions: the linker has found one HDF5, or none.
+/// Returns the addresses of the HDF5 functions: the linker has found one copy of HDF5, or none.
 #[cfg(dxt_static)]
 fn addresses_for(_caller: usize) -> Option<[usize; FUNCTIONS]> {
     let addresses = std::array::from_fn(|index| WORDS[index].address() as usize);
     (addresses[Function::H5get_libversion as usize] != 0).then_some(addresses)
 }
 
-/// Returns the addresses of the functions as `caller` is bound to them; `None` without HDF5. Wrapped functions may be another tool's, which
-/// calls the library. Functions that the tracer calls are the library's own.
+/// Returns the addresses of the HDF5 functions as the dynamic linker binds them for `caller`; `None` without HDF5. For wrapped functions,
+/// these may be another tool's wrappers, which call HDF5. Functions that the tracer calls are HDF5's own.
 #[cfg(not(dxt_static))]
 #[cold]
 fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
@@ -136,7 +136,8 @@ fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
     Some(addresses)
 }
 
-/// Adds a copy to the table. Its memory is reserved late, since few programs need it; calls are passed on even without recording.
+/// Adds a copy of HDF5 to the table. The table's memory is reserved only now, since few programs need it. If there is none, calls are still
+/// passed on.
 fn add(addresses: [usize; FUNCTIONS]) -> Option<(usize, &'static Library)> {
     static PREPARE: Once = Once::new();
     PREPARE.call_once(|| LIBRARIES.prepare(MOST_LIBRARIES));
@@ -148,18 +149,18 @@ impl Library {
         Self { addresses, state: AtomicU8::new(0) }
     }
 
-    /// Returns the address of a function; null if this copy lacks it.
+    /// Returns the address of a function in this copy of HDF5; null if this copy lacks it.
     pub(crate) fn address(&self, function: Function) -> *mut c_void {
         self.addresses[function as usize] as *mut c_void
     }
 
-    /// Returns a value that distinguishes copies, since each copy numbers its identifiers on its own.
+    /// Returns a number that identifies this copy of HDF5, since each copy issues identifiers independently.
     pub(crate) fn id(&self) -> usize {
         self.addresses[Function::H5get_libversion as usize]
     }
 
-    /// True if calls of this copy are recorded. Asks its version once, harmless just before another call: both start with an empty error
-    /// stack.
+    /// True if calls of this copy are recorded, judging by its version. The version is queried once, just before another call, where the
+    /// query is harmless: both calls start with an empty error stack.
     pub(crate) fn is_recorded(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
             0 => self.ask(),

@@ -1,7 +1,7 @@
-//! dlopen(3) and dlmopen(3), only to count libraries whose calls stay unseen: a library opened with RTLD_DEEPBIND finds the C library's
-//! functions before these wrappers, and one in its own namespace has its own C library.
+//! Wrappers of dlopen(3) and dlmopen(3), only to count libraries whose calls the tracer cannot see. A library opened with RTLD_DEEPBIND
+//! finds the C library's functions before these wrappers; one in a namespace of its own has its own C library.
 //!
-//! The search path depends on the caller (RUNPATH and $ORIGIN of the object that the return address lies in, ld.so(8)). So these
+//! The library search path depends on the caller (RUNPATH and $ORIGIN of the object that contains the return address, ld.so(8)). So these
 //! functions jump to the real ones, with registers and stack unchanged.
 #![expect(unsafe_code, reason = "naked functions")]
 
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 static DLOPEN: Slot = slot!("dlopen");
 static DLMOPEN: Slot = slot!("dlmopen");
-/// Next definitions, once resolved.
+/// Addresses of the real (next) definitions, once resolved.
 static NEXT_DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Resolves the next definitions. For the constructor.
+/// Resolves the real functions. Called by the library's constructor.
 pub(super) fn prepare() {
     find_dlopen();
     find_dlmopen();
@@ -36,7 +36,7 @@ extern "C" fn find_dlmopen() -> *mut c_void {
     address
 }
 
-/// Counts a library whose calls will not be seen.
+/// Counts a library whose calls the tracer will not see.
 extern "C" fn unseen() {
     if record::is_on() {
         Note::OutOfReach.count();
@@ -45,8 +45,8 @@ extern "C" fn unseen() {
 
 const _: () = assert!(libc::RTLD_DEEPBIND == 8 && libc::RTLD_NOLOAD == 4);
 
-/// Defines a function that may count the library and then jumps to the next definition, with registers and stack unchanged. The given
-/// conditions jump to label 1 to count it, and to label 2 to skip that.
+/// Defines a wrapper that may count the library and then jumps to the real function, with registers and stack unchanged. The given
+/// conditions jump to label 1 to count the library, or to label 2 to skip that.
 macro_rules! counted {
     (
         $(#[$doc:meta])*
@@ -57,7 +57,7 @@ macro_rules! counted {
         $(#[$doc])*
         ///
         /// # Safety
-        /// See the wrapped function of this name.
+        /// Callers must meet the requirements of the wrapped function of this name.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name() {
@@ -113,14 +113,15 @@ macro_rules! counted {
 }
 
 counted! {
-    /// dlopen(3). Counted with RTLD_DEEPBIND and without RTLD_NOLOAD (flags & 12 == 8).
+    /// dlopen(3). Counts the library if RTLD_DEEPBIND is set and RTLD_NOLOAD is not (flags & 12 == 8).
     dlopen, NEXT_DLOPEN, find_dlopen;
     x86_64: "mov eax, esi" "and eax, 12" "cmp eax, 8" "jne 2f";
     aarch64: "and w9, w1, #12" "cmp w9, #8" "b.ne 2f";
 }
 
 counted! {
-    /// dlmopen(3). Counted in any namespace but the program's (LM_ID_BASE, 0) unless RTLD_NOLOAD is set, and there like dlopen(3).
+    /// dlmopen(3). Counts the library in any namespace other than the program's (LM_ID_BASE, 0), unless RTLD_NOLOAD is set; in the
+    /// program's namespace, like dlopen(3).
     dlmopen, NEXT_DLMOPEN, find_dlmopen;
     x86_64: "mov eax, edx" "and eax, 12" "cmp eax, 8" "je 1f" "test eax, 4" "jne 2f" "test rdi, rdi" "je 2f";
     aarch64: "and w9, w2, #12" "cmp w9, #8" "b.eq 1f" "tbnz w9, #2, 2f" "cbz x0, 2f";

@@ -1,5 +1,5 @@
-//! Wrapped functions, one table per family. A hook uses only the real symbol, the re-entrancy guard, the clock, the handle table and
-//! `record`. To wrap another function, add an entry to the table of its family.
+//! Wrapped functions (hooks), one table per interface. A hook uses only the real function, the re-entrancy guard, the clock, the handle
+//! table and `record`. To wrap another function, add an entry to the table of its interface.
 
 mod hdf5;
 #[cfg(not(dxt_static))]
@@ -15,8 +15,8 @@ mod variadic;
 pub(crate) use process::look_at_programs;
 pub(crate) use uring::{prepare as prepare_rings, unseen as unseen_by_rings};
 
-/// Resolves every slot needed before the program runs: close(2) and others are called in signal handlers, where dlsym(3) is not allowed.
-/// Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
+/// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
+/// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
     let families = [
         posix::OPENING,
@@ -54,7 +54,8 @@ pub(crate) fn resolve_all() {
     posix::prepare();
 }
 
-/// Resolves the slots that are normally resolved at their first call, if their library is loaded: system calls may be forbidden later.
+/// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before a seccomp filter
+/// may forbid system calls.
 pub(crate) fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();
@@ -63,7 +64,7 @@ pub(crate) fn resolve_late() {
     posix::resolve_late();
 }
 
-/// Resolves MPI's functions, once the program has initialized MPI.
+/// Resolves MPI's real functions, once the program has initialized MPI.
 fn resolve_mpi() {
     for slot in mpi::FAMILIES.into_iter().flatten() {
         slot.address();

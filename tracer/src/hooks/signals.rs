@@ -1,4 +1,5 @@
-//! Functions that set or query signal actions: bookkeeping only, so that the handler of `signals` stays invisible to the program.
+//! Wrappers of functions that set or query signal actions. They record nothing; they keep the tracer's own handler (`signals`) invisible to
+//! the program.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::{hooks, none};
@@ -28,7 +29,7 @@ fn setting(signal: c_int, handler: sighandler_t, old: sighandler_t) -> sighandle
 hooks! { SIGNALS, missing = none();
     [sigaction](signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int
         = |real| acting(signal, new, old, real(signal, new, old));
-    /// signal(2), under all its names.
+    /// signal(2) and its other names.
     [signal, bsd_signal, ssignal, sysv_signal, __sysv_signal, sigset](signal_: c_int, handler: sighandler_t) -> sighandler_t
         = |real| setting(signal_, handler, real(signal_, handler));
 }

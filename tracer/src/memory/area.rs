@@ -8,71 +8,72 @@ use crate::tls;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Function that backs bytes of the spool from an address on and makes them usable; false if the file system is full.
+/// Function that allocates file space for bytes of the spool, from an address on, and makes them usable. Returns false if the file system
+/// is full.
 pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// Number of the thread that is backing a piece, or 0. One at a time: file systems without fallocate get zeros written, which must not
-/// overwrite another thread's data. Also, no area may grow while it is being shrunk.
+/// Identifier of the thread that is making more of an area's memory usable (backing it), or 0. Only one thread at a time: file systems
+/// without fallocate get zeros written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk.
 static BACKING: AtomicUsize = AtomicUsize::new(0);
-/// Maximum number of tries to become the backing thread, nearly all a millisecond apart: the disk may be busy.
+/// Maximum number of attempts to become the only thread that makes memory usable, nearly all 1 ms apart: the disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
-/// Minimum bytes backed at once; growth is by doubling.
+/// Minimum number of bytes made usable at once; growth is by doubling.
 const LEAST_STEP: usize = 64 << 10;
 
-/// All areas that have memory, for [`each`]. Null places are free.
+/// All areas that have memory, for [`each`]. Null entries are free.
 static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
-/// Growable region of address space.
+/// Growable region of address space, in private memory or in the spool.
 pub(crate) struct Area {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
-    /// Usable bytes from the start.
+    /// Size of the usable memory at the start of the area (backed by pages or file space), in bytes.
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Count of used bytes in the spool's header, for the spool's readers; null without a spool.
+    /// Number of used bytes in the spool's header, for the spool's readers; null without a spool.
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
-    /// Usable bytes of private memory.
+    /// Size of the usable part of the private memory, in bytes.
     own_backed: AtomicUsize,
 }
 
-/// Part of the spool.
+/// Part of the spool that serves as memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
-    /// Start address.
+    /// Start address of this part of the spool.
     pub(crate) start: *mut u8,
-    /// Size in bytes.
+    /// Size of this part of the spool, in bytes.
     pub(crate) capacity: usize,
-    /// Bytes already backed.
+    /// Number of bytes of this part for which file space is already allocated (backed).
     pub(crate) backed: usize,
-    /// Count of used bytes, for readers of the spool.
+    /// Number of used bytes, in the spool's header, for readers of the spool.
     pub(crate) used: &'static AtomicU64,
 }
 
-/// Sets the function that backs parts of the spool. Called once.
+/// Sets the function that allocates file space for parts of the spool. Called once.
 pub(crate) fn back_by(back: Back) {
     let _ = BACK.set(back);
 }
 
-/// Releases, in a forked child, a lock that another thread held: that thread does not exist here.
+/// Releases, in a forked child, the lock for allocating memory to areas if another thread held it: that thread does not exist in the child.
 pub(super) fn after_fork() {
     if BACKING.load(Ordering::Relaxed) != tls::number() {
         BACKING.store(0, Ordering::Relaxed);
     }
 }
 
-/// Calls `each` for every area that has memory.
+/// Calls the function `each` for every area that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
     // SAFETY: null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
 }
 
-/// Runs `work` while no other thread backs a piece and no signal handler can interrupt. `None` if another thread takes too long, or if a
-/// handler of a synchronous signal interrupted this very work.
+/// Runs `work` while no other thread makes memory usable and no signal handler can interrupt. `None` if another thread takes too long, or
+/// if a handler of a synchronous signal has interrupted this very work.
 fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     let me = tls::number();
     let _blocked = Blocked::all();
@@ -90,7 +91,7 @@ fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 impl Area {
-    /// Makes an area without memory.
+    /// Returns an area without memory.
     pub(crate) const fn new() -> Self {
         Self {
             start: AtomicPtr::new(std::ptr::null_mut()),
@@ -104,7 +105,7 @@ impl Area {
         }
     }
 
-    /// Reserves `capacity` bytes of private memory; false if the system refuses. For the constructor.
+    /// Reserves `capacity` bytes of private address space; false if the system refuses. Called from the library's constructor.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         let start = reserve(capacity.next_multiple_of(PAGE_BYTES));
         if start.is_null() {
@@ -118,7 +119,7 @@ impl Area {
         true
     }
 
-    /// Adds the area to [`ALL`].
+    /// Adds the area to [`ALL`], the list of areas that have memory.
     fn enlist(&'static self) {
         let this = std::ptr::from_ref(self).cast_mut();
         for place in &ALL {
@@ -129,10 +130,10 @@ impl Area {
         }
     }
 
-    /// Moves the area into the spool, empty.
+    /// Moves the area into `part` of the spool. The area is empty afterwards.
     ///
     /// # Safety
-    /// Nobody uses memory taken from the area, now or later, and `part` stays mapped for as long as the area may be used.
+    /// Nobody may use memory obtained from the area, now or later. `part` must stay mapped as long as the area may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
@@ -142,7 +143,7 @@ impl Area {
         self.enlist();
     }
 
-    /// Moves the area into private memory, empty. Nobody may be using it.
+    /// Moves the area back into private memory. The area is empty afterwards; nobody may be using it.
     fn take_back(&self) {
         self.shown.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.start.store(self.own_start.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -155,7 +156,7 @@ impl Area {
     /// Empties the area and moves it into private memory.
     ///
     /// # Safety
-    /// Nobody uses memory taken from the area, now or later.
+    /// Nobody may use memory obtained from the area, now or later.
     pub(crate) unsafe fn forget(&self) {
         let lent = !self.shown.load(Ordering::Relaxed).is_null();
         let used = self.used();
@@ -166,23 +167,24 @@ impl Area {
         self.take_back();
     }
 
-    /// Address of the first byte; null without memory.
+    /// Address of the area's first byte; null without memory.
     #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Maximum size in bytes.
+    /// Maximum size of the area in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Acquire)
     }
 
-    /// Bytes handed out so far.
+    /// Number of bytes allocated from the area so far.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Hands out bytes at the end and returns their offset. `wanted` maps the bytes left to the bytes to take, or `None` if too few.
+    /// Allocates bytes at the end of the used part and returns their offset. `wanted` maps the number of bytes left to the number to
+    /// allocate, or to `None` if they are too few.
     pub(crate) fn take(&self, mut wanted: impl FnMut(usize) -> Option<usize>) -> Option<usize> {
         let capacity = self.capacity.load(Ordering::Acquire);
         let mut at = self.used.load(Ordering::Acquire);
@@ -204,7 +206,7 @@ impl Area {
         }
     }
 
-    /// Backs the first `bytes`, or as many as possible, because nothing can be backed later.
+    /// Makes the first `bytes` of the area usable, or as many as possible, because that is impossible later.
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);
@@ -214,7 +216,7 @@ impl Area {
         }
     }
 
-    /// Backs the area up to at least `end`.
+    /// Makes the area's memory usable up to at least offset `end`; false if that fails.
     #[cold]
     #[inline(never)]
     fn back(&self, end: usize) -> bool {
@@ -257,7 +259,7 @@ impl Area {
         false
     }
 
-    /// Gives up unused address space, down to 1/`divisor` of the capacity. The only visible effect is that the area is full earlier.
+    /// Releases unused address space, down to 1/`divisor` of the capacity. The only visible effect is that the area is full earlier.
     pub(super) fn shrink(&self, divisor: usize) {
         alone(|| {
             let capacity = self.capacity.load(Ordering::Relaxed);
@@ -279,7 +281,7 @@ impl Area {
         });
     }
 
-    /// Address and size of private memory, and of the part of the spool (size 0 without one).
+    /// Returns address and size of the private memory, and of the part of the spool (size 0 without one).
     pub(super) fn ranges(&self) -> [(*mut u8, usize); 2] {
         let own = (self.own_start.load(Ordering::Relaxed), self.own_capacity.load(Ordering::Acquire));
         let lent = if self.is_lent() { self.capacity.load(Ordering::Acquire) } else { 0 };
@@ -287,12 +289,12 @@ impl Area {
     }
 }
 
-/// Returns capacity / `divisor`, but at least `backed`.
+/// Returns the capacity to keep when shrinking: `capacity` / `divisor`, but at least the `backed` (usable) bytes.
 fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
     (capacity / divisor).next_multiple_of(PAGE_BYTES).max(backed).min(capacity)
 }
 
-/// Gives up the address space between two sizes of a mapping.
+/// Releases the address space of a mapping between the offsets `from` and `to`.
 fn cut(start: *mut u8, from: usize, to: usize) {
     let (from, to) = (from.next_multiple_of(PAGE_BYTES), to.next_multiple_of(PAGE_BYTES));
     if !start.is_null() && from < to {

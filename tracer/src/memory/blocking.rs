@@ -1,11 +1,12 @@
-//! Blocks signals of a thread briefly, while it holds what a handler would wait for, or uses a stack unfit for the program's handlers.
+//! Blocks signals of a thread briefly: while it holds a lock that a handler would wait for, or uses a stack unfit for the program's
+//! handlers.
 #![expect(unsafe_code, reason = "rt_sigprocmask(2), rt_sigtimedwait(2), sigaltstack(2)")]
 
 use crate::{errno, sys};
 
 /// Signals raised by the thread's own instructions: if blocked, they would end the process.
 const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
-/// Signals of the C library for pthread_cancel(3), and for setuid(2) and similar (nptl: SIGCANCEL, SIGSETXID).
+/// Signal that the C library uses for pthread_cancel(3) (nptl: SIGCANCEL); the next constant is that for setuid(2) and similar (SIGSETXID).
 const CANCEL: libc::c_int = 32;
 const SET_ID: libc::c_int = 33;
 
@@ -16,35 +17,35 @@ const fn one(signal: libc::c_int) -> Set {
     1 << (signal - 1)
 }
 
-/// Blocks signals until dropped. Until then the program cannot confine this thread: a filter might forbid restoring the mask. Blocks
-/// nothing if the gate of `sys` is shut.
+/// Blocks signals of this thread until dropped. Until then the program cannot confine this thread by seccomp: a filter might forbid
+/// restoring the signal mask. Blocks nothing if the tracer may make no system calls (gate of `sys` shut).
 pub(crate) struct Blocked {
     before: Option<Set>,
     _leave: Option<sys::Claim>,
 }
 
 impl Blocked {
-    /// Blocks every signal that may come from outside: for work on a stack where no handler of the program may run.
+    /// Blocks every signal that may come from outside: for work on a stack on which no handler of the program may run.
     pub(crate) fn all() -> Self {
         Self::set(ALL)
     }
 
-    /// Blocks all but abort(3)'s signal and the C library's for setuid(2): for short work that must not be left midway.
+    /// Blocks all signals except abort(3)'s and the C library's for setuid(2): for short work that must not be left midway.
     pub(crate) fn briefly() -> Self {
         Self::set(ALL & !one(libc::SIGABRT) & !one(SET_ID))
     }
 
-    /// Blocks cancellation only: its handler unwinds the stack.
+    /// Blocks only the signal of pthread_cancel(3), whose handler unwinds the stack.
     pub(crate) fn cancellation() -> Self {
         Self::set(one(CANCEL))
     }
 
-    /// Blocks SIGXFSZ only.
+    /// Blocks only SIGXFSZ, which a write beyond RLIMIT_FSIZE raises.
     pub(crate) fn file_size() -> Self {
         Self::set(one(libc::SIGXFSZ))
     }
 
-    /// Runs `call` and discards those of the blocked `signals` that it raises on this thread.
+    /// Runs `call`, and discards those of `signals` that it raises on this thread. They must be blocked.
     pub(crate) fn without<const N: usize, T>(&self, signals: [libc::c_int; N], call: impl FnOnce() -> T) -> T {
         let before = pending();
         let result = call();
@@ -68,7 +69,7 @@ impl Blocked {
         result
     }
 
-    /// Blocks a set. Preserves errno, as does dropping.
+    /// Blocks the signals in `set`. Preserves errno, as does dropping.
     fn set(set: Set) -> Self {
         let leave = sys::claim();
         let before = leave.as_ref().and_then(|_| change(libc::SIG_BLOCK, set));
@@ -84,7 +85,7 @@ impl Drop for Blocked {
     }
 }
 
-/// Returns blocked signals that are pending.
+/// Returns the set of blocked signals that are pending.
 fn pending() -> Option<Set> {
     let mut set: Set = 0;
     // SAFETY: the set is ours, of the size given.
@@ -92,7 +93,7 @@ fn pending() -> Option<Set> {
     known.then_some(set)
 }
 
-/// All signals except those raised by the thread's own instructions.
+/// Set of all signals except those raised by the thread's own instructions.
 const ALL: Set = {
     let (mut set, mut at) = (Set::MAX, 0);
     while at < RAISED.len() {
@@ -102,7 +103,8 @@ const ALL: Set = {
     set
 };
 
-/// Runs rt_sigprocmask(2) for a caller inside the gate; returns the old mask, or `None` on failure. Preserves errno.
+/// Calls rt_sigprocmask(2), for a thread that has permission to make system calls (`sys::claim`); returns the old mask, or `None` on
+/// failure. Preserves errno.
 fn change(how: libc::c_int, set: Set) -> Option<Set> {
     let errno = errno::save();
     let mut before: Set = 0;

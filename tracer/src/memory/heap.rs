@@ -13,36 +13,36 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of heaps and address space of each, in bytes. One heap has room for a flush of the default buffer.
+/// Number of heaps; the next constant is the address space of each, in bytes. One heap has room for a flush of the default buffer.
 const HEAPS: usize = 8;
 const HEAP_BYTES: usize = 32 << 20;
 const LEAST_HEAP_BYTES: usize = 256 << 10;
-/// Allocations of at least this many bytes get a mapping of their own.
+/// Minimum size of allocations that get a memory mapping of their own, in bytes.
 const LARGE: usize = 256 << 10;
 /// Minimum growth of a heap, in bytes.
 const STEP: usize = 64 << 10;
 
-/// The last heap, and the bytes it gets at the start if available.
+/// Index of the last heap; the next constant is the number of bytes it gets at the start, if available.
 const LAST: usize = HEAPS - 1;
 const LAST_BYTES: usize = 512 << 10;
 
-/// Address of the first heap, and usable bytes of each. The heaps are contiguous.
+/// Address of the first heap. The heaps are contiguous. The next variable is their usable size in bytes.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static ROOM: AtomicUsize = AtomicUsize::new(0);
-/// Address space of each heap in bytes; the part beyond [`ROOM`] may have been given up.
+/// Address space of each heap in bytes; the part beyond [`ROOM`] may have been released.
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 
 struct Heap {
-    /// Number of the thread that uses the heap, or 0.
+    /// Identifier of the thread that is using the heap, or 0.
     holder: AtomicUsize,
-    /// Blocks freed while the heap was in use, linked by their first words.
+    /// Blocks that were freed while the heap was in use, linked by their first words.
     given_back: AtomicPtr<Piece>,
-    /// Offset below which blocks belong to a previous life of the heap: see [`after_fork`].
+    /// Offset below which blocks date from before a fork and are leaked: see [`after_fork`].
     born: AtomicUsize,
     core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
 }
 
-/// Block that waits to be freed.
+/// Block that waits to be freed by the heap's next user.
 struct Piece {
     next: *mut Piece,
 }
@@ -60,10 +60,10 @@ const fn heap(number: usize) -> Heap {
 }
 
 static ALL: [Heap; HEAPS] = [heap(0), heap(1), heap(2), heap(3), heap(4), heap(5), heap(6), heap(7)];
-/// Bytes of room that each heap has taken so far; never returned.
+/// Bytes of its address space that each heap has used so far; never returned.
 static USED: [AtomicUsize; HEAPS] = [const { AtomicUsize::new(0) }; HEAPS];
 
-/// Reserves the heaps' address space. For the constructor.
+/// Reserves the heaps' address space. Called from the library's constructor.
 pub(super) fn prepare() {
     let mut bytes = (HEAP_BYTES / super::scale()).max(LEAST_HEAP_BYTES);
     while bytes >= STEP {
@@ -88,7 +88,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// Gives up address space that heaps have not used.
+/// Releases address space that the heaps have not used, down to 1/`divisor`.
 pub(super) fn shrink(divisor: usize) {
     let (start, span, room) =
         (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed), ROOM.load(Ordering::Relaxed));
@@ -109,14 +109,15 @@ pub(super) fn shrink(divisor: usize) {
     }
 }
 
-/// Addresses and sizes of the heaps.
+/// Returns address and size of each heap.
 pub(super) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, span) = (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed));
     let room = ROOM.load(Ordering::Relaxed);
     (0..HEAPS).map(move |number| (start.wrapping_add(number * span), if start.is_null() { 0 } else { room }))
 }
 
-/// Reinitializes, in a forked child, a heap that another thread was using, past its used memory; the used part is leaked.
+/// Reinitializes, in a forked child, each heap that another thread was using at the fork. It continues after its used memory, which is
+/// leaked.
 pub(super) fn after_fork() {
     let me = tls::number();
     for (number, heap) in ALL.iter().enumerate() {
@@ -133,7 +134,7 @@ pub(super) fn after_fork() {
 }
 
 impl Heap {
-    /// Runs `work` with exclusive use of the heap; `None` if it is in use.
+    /// Runs `work` with exclusive use of the heap; `None` if another thread or an interrupted call is using it.
     fn alone<T>(&self, work: impl FnOnce(&mut dlmalloc::Dlmalloc<Source>) -> T) -> Option<T> {
         self.holder.compare_exchange(0, tls::number(), Ordering::Acquire, Ordering::Relaxed).ok()?;
         // SAFETY: held by this call alone.
@@ -166,7 +167,7 @@ impl Heap {
     }
 }
 
-/// Memory source of a heap: the next bytes of its room.
+/// Source of a heap's memory: the next unused bytes of its address space.
 struct Source {
     number: usize,
 }
@@ -213,7 +214,7 @@ unsafe impl dlmalloc::Allocator for Source {
     }
 }
 
-/// Returns the heap of a block and the block's offset in it; `None` for a block with its own mapping.
+/// Returns the heap that a block belongs to, and the block's offset in it; `None` for a block that has its own mapping.
 fn heap_of(piece: *mut u8) -> Option<(&'static Heap, usize)> {
     let offset = piece.addr().checked_sub(START.load(Ordering::Relaxed).addr())?;
     let span = SPAN.load(Ordering::Relaxed);
@@ -265,7 +266,7 @@ impl Allocator {
         }
     }
 
-    /// Resizes a block in place or by moving its pages, if possible.
+    /// Resizes a block in place or by remapping its pages; `None` if that is impossible.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {

@@ -1,4 +1,4 @@
-//! Limits of address space and of locked memory: reservations must not take from the program what it would have untraced. Tables reserve
+//! Limits of address space and of locked memory: reservations must not take from the program what it could use without the tracer. Tables
 //! some 1.2 GiB of address space, nearly all never touched.
 #![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
 
@@ -8,24 +8,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SCALE: AtomicUsize = AtomicUsize::new(1);
 
-/// Divisor of table sizes if address space is limited.
+/// Returns the divisor of table sizes; 1 unless address space is limited.
 pub(crate) fn scale() -> usize {
     SCALE.load(Ordering::Relaxed)
 }
 
-/// Minimum limits of address space and of data, in bytes, for recording: below them the program needs most of it itself.
+/// Minimum limits of address space and of data size with which calls are recorded, in bytes: below them the program needs most of it
+/// itself.
 const LEAST_SPACE: u64 = 24 << 20;
 const LEAST_DATA: u64 = 8 << 20;
 
-/// Divisor of table sizes below some 56 MiB of address space.
+/// Divisor of table sizes from which on address space counts as scarce: reached below some 56 MiB of address space.
 const SCARCE: usize = 512;
 
-/// True if there is hardly any address space.
+/// True if the limit of address space is very low (some 56 MiB).
 pub(crate) fn is_scarce() -> bool {
     scale() >= SCARCE
 }
 
-/// Determines the divisor of table sizes; false if limits leave no room at all. For the constructor.
+/// Determines the divisor of table sizes from the resource limits; false if they leave no room at all. Called from the library's
+/// constructor.
 pub(crate) fn look_at_limits() -> bool {
     let space = soft_limit(libc::RLIMIT_AS);
     if let Some(limit) = space {
@@ -35,7 +37,7 @@ pub(crate) fn look_at_limits() -> bool {
         && soft_limit(libc::RLIMIT_DATA).is_none_or(|limit| limit >= LEAST_DATA)
 }
 
-/// Returns the soft limit of this kind; `None` if unlimited.
+/// Returns the soft resource limit of this kind (RLIMIT_AS and so on); `None` if unlimited.
 pub(crate) fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours, as the system call defines it. Raw system call, since the program may wrap the function.
@@ -43,14 +45,14 @@ pub(crate) fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Returns a divisor with which tables take about 1/16 of `limit` bytes.
+/// Returns the divisor of table sizes with which all tables take about 1/16 of `limit` bytes.
 fn scale_for(limit: u64) -> usize {
     let sixteenth = (limit / 16).max(1);
     ((900 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
 }
 
-/// Gives up unused reservations because address space, or locked memory, which counts it, is now limited to `limit` bytes. Afterwards
-/// tables are no larger than if they had been made under that limit.
+/// Releases unused reservations because address space, or locked memory (which includes reserved space), is now limited to `limit` bytes.
+/// Afterwards tables are no larger than if they had been created under that limit.
 pub(crate) fn make_room_for(limit: u64) {
     let (before, now) = (scale(), scale_for(limit));
     if now <= before {
@@ -62,14 +64,14 @@ pub(crate) fn make_room_for(limit: u64) {
     stack::shrink(now);
 }
 
-/// Unlocks our memory after the program has locked its own: reservations would count as locked, and be populated when committed.
+/// Unlocks the tracer's memory after the program has locked its own: reservations would count as locked, and be populated when committed.
 pub(crate) fn keep_out_of_locks() {
     area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
     heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
     stack::ranges().for_each(|(start, bytes)| unlock(start, bytes));
 }
 
-/// Unlocks a piece of memory that was mapped later.
+/// Unlocks a piece of the tracer's memory that was mapped after the program locked its memory.
 pub(crate) fn unlock(start: *mut u8, bytes: usize) {
     if !start.is_null() && bytes > 0 {
         // SAFETY: the range is ours; unlocking has no visible effect on it.

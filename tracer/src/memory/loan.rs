@@ -1,5 +1,5 @@
-//! Buffers for paths, which are too large for the stack of a thread or signal handler with only a few KiB. Borrowed from a fixed pool by a
-//! hook that must name a file, and returned when done.
+//! Buffers for paths, which are too large for the stack of a thread or signal handler with only a few KiB. A hook that needs a file's name
+//! borrows one from a fixed pool and returns it when done.
 #![expect(unsafe_code, reason = "memory guarded by a word each")]
 
 use crate::tls;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Size of a buffer in bytes: the maximum length of a path (PATH_MAX).
 pub(crate) const LOAN_BYTES: usize = 4096;
-/// Number of buffers, for threads that name files at the same moment and for handlers that have interrupted them.
+/// Number of buffers: enough for threads that need a file name at the same moment, and for signal handlers that have interrupted them.
 const LOANS: usize = 64;
 
 /// Maximum number of tries to find a free buffer.
 const MOST_TRIES: u32 = 1_000;
 
 struct Place {
-    /// Number of the thread that has the buffer, or 0.
+    /// Identifier of the thread that has borrowed the buffer, or 0.
     holder: AtomicUsize,
     bytes: UnsafeCell<[u8; LOAN_BYTES]>,
 }
@@ -27,11 +27,11 @@ unsafe impl Sync for Place {}
 static PLACES: [Place; LOANS] =
     [const { Place { holder: AtomicUsize::new(0), bytes: UnsafeCell::new([0; LOAN_BYTES]) } }; LOANS];
 
-/// Borrowed buffer with arbitrary content, returned when dropped.
+/// Borrowed path buffer with arbitrary content; returned to the pool when dropped.
 pub(crate) struct Loan(&'static Place);
 
 impl Loan {
-    /// Borrows a buffer; `None` if all stay in use for long.
+    /// Borrows a buffer; `None` if all of them stay in use for long.
     pub(crate) fn take() -> Option<Self> {
         let me = tls::number();
         let is_free = |place: &&Place| {
@@ -72,7 +72,7 @@ impl Drop for Loan {
     }
 }
 
-/// Frees, in a forked child, the buffers of threads that do not exist here.
+/// Frees, in a forked child, buffers borrowed by threads that do not exist in the child.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in PLACES.iter().filter(|place| place.holder.load(Ordering::Relaxed) != me) {

@@ -26,12 +26,12 @@ pub(crate) use table::{Bytes, Record, Table};
 #[global_allocator]
 static ALLOCATOR: heap::Allocator = heap::Allocator;
 
-/// Reserves the allocator's memory. For the constructor, before anything else: earlier allocations each get a mapping of their own.
+/// Reserves the allocator's memory. Called from the constructor before anything else: earlier allocations each get a mapping of their own.
 pub(crate) fn prepare() {
     heap::prepare();
 }
 
-/// Releases, in a forked child, what threads that do not exist here had held.
+/// Releases, in a forked child, locks and buffers held by threads that do not exist in the child.
 pub(crate) fn after_fork() {
     area::after_fork();
     heap::after_fork();
@@ -59,14 +59,14 @@ fn map_as(bytes: usize, protection: libc::c_int) -> *mut u8 {
     if address == -1 { std::ptr::null_mut() } else { address as *mut u8 }
 }
 
-/// Makes reserved memory usable; false if the system refuses. `start` is page-aligned.
+/// Makes reserved address space usable as memory; false if the system refuses. `start` is page-aligned.
 pub(crate) fn commit(start: *mut u8, bytes: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the range is a reservation of ours; it becomes usable, and its content stays.
     unsafe { crate::sys::syscall!(libc::SYS_mprotect, start, bytes, protection) == 0 }
 }
 
-/// Releases address space.
+/// Releases address space that was reserved or mapped.
 pub(crate) fn unmap(start: *mut u8, bytes: usize) {
     // SAFETY: the range is ours, and its owner guarantees that nothing refers to it any more.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, bytes) };
@@ -75,13 +75,13 @@ pub(crate) fn unmap(start: *mut u8, bytes: usize) {
 /// Returns the pages of a reservation to the system; they read as zeros again.
 ///
 /// # Safety
-/// The range is part of a private, anonymous reservation of ours, and nobody has a reference into it.
+/// The range must be part of a private, anonymous reservation of the tracer, and nobody may hold a reference into it.
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, start, bytes, libc::MADV_DONTNEED) };
 }
 
-/// Failure injection for tests. n > 0: the n-th allocation from now fails. n < 0: all allocations from the |n|-th on fail. 0: none fails.
+/// Failure injection for tests. n > 0: the n-th allocation from now fails. n < 0: all allocations from the |n|-th on fail. 0: no failures.
 #[unsafe(no_mangle)]
 pub(crate) static DXT_TRACER_FAILING_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
 

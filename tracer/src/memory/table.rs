@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Types that a table can hold.
 ///
 /// # Safety
-/// `VALID_WHEN_ZERO` may be true only if an all-zero record is valid and readers tolerate a record that is being written: it can be found
-/// before it is complete. Meant for records whose layout the spool's readers know.
+/// `VALID_WHEN_ZERO` may be true only if an all-zero record is valid and readers tolerate a record that is being written: readers can find
+/// it before it is complete. Meant for records whose layout the spool's readers know.
 pub(crate) unsafe trait Record: 'static {
-    /// True if an all-zero record is valid (see Safety).
+    /// True if an all-zero record is valid, so that no completeness flag is stored (see Safety).
     const VALID_WHEN_ZERO: bool = false;
 }
 
-/// Record, followed by a flag that it is complete.
+/// Record, followed by a flag that is set once the record is complete.
 #[repr(C)]
 struct Made<T> {
     record: T,
@@ -30,50 +30,50 @@ pub(crate) struct Table<T: Record> {
 }
 
 impl<T: Record> Table<T> {
-    /// Distance between records, in bytes.
+    /// Distance between consecutive records, in bytes.
     const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
 
-    /// A table without memory.
+    /// Returns a table without memory.
     pub(crate) const fn new() -> Self {
         Self { area: Area::new(), of: PhantomData }
     }
 
-    /// Reserves room for `capacity` records, or fewer if the system refuses. For the constructor.
+    /// Reserves address space for `capacity` records, or fewer if the system refuses. Called from the library's constructor.
     pub(crate) fn prepare(&'static self, mut capacity: usize) {
         while capacity >= 64 && !self.area.prepare(capacity * Self::STRIDE) {
             capacity /= 2;
         }
     }
 
-    /// Moves the table into the spool.
+    /// Moves the table into `part` of the spool.
     ///
     /// # Safety
-    /// The table has no record yet, and `part` stays mapped for as long as the table may be used.
+    /// The table must have no record yet, and `part` must stay mapped as long as the table may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         // SAFETY: the caller's promise.
         unsafe { self.area.lend(part) };
     }
 
-    /// See [`Area::back_ahead`].
+    /// Makes the first `bytes` of the table usable ahead of need; see [`Area::back_ahead`].
     pub(crate) fn back_ahead(&self, bytes: usize) {
         self.area.back_ahead(bytes);
     }
 
-    /// Forgets all records.
+    /// Removes all records.
     ///
     /// # Safety
-    /// Nobody holds a reference to a record.
+    /// Nobody may hold a reference to a record.
     pub(crate) unsafe fn clear(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.area.forget() };
     }
 
-    /// Maximum number of records.
+    /// Returns the maximum number of records.
     pub(crate) fn capacity(&self) -> usize {
         self.area.capacity() / Self::STRIDE
     }
 
-    /// Number of records so far.
+    /// Returns the number of records so far.
     pub(crate) fn len(&self) -> usize {
         self.area.used() / Self::STRIDE
     }
@@ -83,7 +83,7 @@ impl<T: Record> Table<T> {
         unsafe { self.area.start().add(at) }.cast()
     }
 
-    /// Returns the word that is nonzero once the record at `place` is complete; `None` if records need none.
+    /// Returns the word that is nonzero once the record at `place` is complete; `None` if records of this type have no such word.
     fn ready(place: *mut T) -> Option<&'static AtomicUsize> {
         if T::VALID_WHEN_ZERO {
             return None;
@@ -107,7 +107,7 @@ impl<T: Record> Table<T> {
         Some(unsafe { &*place })
     }
 
-    /// Returns the index of a record of this table.
+    /// Returns the index of `record`, which belongs to this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
         (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
@@ -117,7 +117,7 @@ impl<T: Record> Table<T> {
         self.push_with(|_| record)
     }
 
-    /// Like [`Self::push`], for a record that contains its own index.
+    /// Adds a record like [`Self::push`]; `record` creates it from its own index.
     pub(crate) fn push_with(&self, record: impl FnOnce(usize) -> T) -> Option<(usize, &'static T)> {
         let at = self.area.take(|_| Some(Self::STRIDE))?;
         let (place, index) = (self.place(at), at / Self::STRIDE);
@@ -130,7 +130,7 @@ impl<T: Record> Table<T> {
         Some((index, unsafe { &*place }))
     }
 
-    /// Adds an all-zero record, which is valid: for records too large for a stack. The caller sets its fields in place.
+    /// Adds an all-zero record, whose fields the caller then sets in place. For records too large for a stack.
     pub(crate) fn push_zeroed(&self) -> Option<&'static T> {
         const { assert!(T::VALID_WHEN_ZERO) };
         let at = self.area.take(|_| Some(Self::STRIDE))?;
@@ -154,31 +154,31 @@ unsafe impl Record for u8 {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Store of bytes that are never freed: paths, layouts, arguments.
+/// Append-only store of byte strings that are never freed: paths, layouts, arguments.
 pub(crate) struct Bytes(Table<u8>);
 
 impl Bytes {
-    /// A store without memory.
+    /// Returns a store without memory.
     pub(crate) const fn new() -> Self {
         Self(Table::new())
     }
 
-    /// Number of bytes kept so far.
+    /// Number of bytes stored so far.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// See [`Table::prepare`].
+    /// Reserves address space for `capacity` bytes; see [`Table::prepare`].
     pub(crate) fn prepare(&'static self, capacity: usize) {
         self.0.prepare(capacity);
     }
 
-    /// Keeps a copy of `bytes`; `None` if the store is full.
+    /// Stores a copy of `bytes`; `None` if the store is full.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Option<&'static [u8]> {
         self.keep_made(bytes.len(), |place| place.copy_from_slice(bytes))
     }
 
-    /// Keeps `length` bytes that `make` writes over zeros; `None` if the store is full.
+    /// Stores `length` bytes, which `make` fills in (they are zero before); `None` if the store is full.
     pub(crate) fn keep_made(&self, length: usize, make: impl FnOnce(&mut [u8])) -> Option<&'static [u8]> {
         let at = self.0.area.take(|_| Some(length))?;
         if length == 0 {

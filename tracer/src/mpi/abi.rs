@@ -1,5 +1,5 @@
-//! Constants of each MPI binary interface. Handles are pointers or integers; either fits in a register and is passed as it is. Sources:
-//! mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
+//! Constants of each MPI binary interface (ABI). Handles are pointers or integers; both fit into a register and are passed on unchanged.
+//! Sources: mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
 #![expect(unsafe_code, reason = "a handle that a program keeps")]
 
 use super::calls::{Handle, api};
@@ -11,52 +11,52 @@ use crate::real::{object_range, variable};
 #[cfg(not(dxt_static))]
 use std::ffi::CStr;
 
-/// Constants of one binary interface.
+/// Constants of one MPI ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abi {
-    /// Name shown in the trace.
+    /// Name of the ABI, as shown in the trace.
     pub(crate) family: &'static str,
-    /// `MPI_COMM_WORLD`.
+    /// Handle of `MPI_COMM_WORLD`.
     pub(crate) comm_world: Handle,
-    /// `MPI_BYTE`.
+    /// Handle of the datatype `MPI_BYTE`.
     pub(crate) byte: Handle,
-    /// `MPI_UINT64_T`.
+    /// Handle of the datatype `MPI_UINT64_T`.
     pub(crate) uint64: Handle,
-    /// `MPI_SUM`.
+    /// Handle of the reduction operation `MPI_SUM`.
     pub(crate) sum: Handle,
-    /// `MPI_MAX`.
+    /// Handle of the reduction operation `MPI_MAX`.
     pub(crate) max: Handle,
-    /// `MPI_INFO_NULL`.
+    /// Null handle `MPI_INFO_NULL`.
     pub(crate) info_null: Handle,
-    /// `MPI_FILE_NULL`.
+    /// Null handle `MPI_FILE_NULL`.
     pub(crate) file_null: Handle,
-    /// `MPI_ERRORS_RETURN`.
+    /// Handle of the error handler `MPI_ERRORS_RETURN`.
     pub(crate) errors_return: Handle,
-    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
+    /// `MPI_STATUS_IGNORE`, which equals `MPI_STATUSES_IGNORE`.
     pub(crate) status_ignore: usize,
     /// Size of an `MPI_Status`, in bytes.
     pub(crate) status_bytes: usize,
-    /// Size of an `MPI_Request` in arrays, in bytes.
+    /// Size of an `MPI_Request` in an array of requests, in bytes.
     pub(crate) request_bytes: usize,
-    /// Offset of the error code in an `MPI_Status`, in bytes.
+    /// Offset of the error code `MPI_ERROR` in an `MPI_Status`, in bytes.
     pub(crate) status_error: usize,
-    /// Values of error classes.
+    /// Values of MPI error classes.
     pub(crate) errors: ErrorClasses,
-    /// `MPI_REQUEST_NULL`.
+    /// Null handle `MPI_REQUEST_NULL`.
     pub(crate) request_null: Handle,
-    /// `MPI_SEEK_SET`.
+    /// Value of `MPI_SEEK_SET`.
     pub(crate) seek_set: i32,
-    /// `MPI_MODE_WRONLY`.
+    /// Value of the access mode `MPI_MODE_WRONLY`.
     pub(crate) write_only: i32,
-    /// Rule to recognize predefined datatypes.
+    /// Rule by which predefined datatypes are recognized from their handle.
     pub(super) predefined: Predefined,
-    /// `MPI_ORDER_C` and `MPI_ORDER_FORTRAN`.
+    /// [`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`].
     pub(super) orders: Option<[i32; 2]>,
-    /// Values of `MPI_COMBINER_NAMED` and the other combiners.
+    /// Values of the datatype combiners (`MPI_COMBINER_NAMED`, ...).
     pub(super) combiners: Combiners,
 }
 
-/// MPICH and libraries with its interface: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
+/// ABI of MPICH and compatible libraries: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
 const MPICH: Abi = Abi {
     family: "MPICH",
     comm_world: 0x4400_0000,
@@ -80,7 +80,7 @@ const MPICH: Abi = Abi {
     combiners: Combiners::HistoricFrom(1),
 };
 
-/// The MPI 5.0 standard ABI.
+/// Standard ABI of MPI 5.0.
 const STANDARD: Abi = Abi {
     family: "MPI ABI",
     comm_world: 0x101,
@@ -104,9 +104,9 @@ const STANDARD: Abi = Abi {
     combiners: Combiners::Standard,
 };
 
-/// Open MPI: handles are addresses of variables of the library. `None` if the loaded library has none of them.
+/// Returns the ABI of Open MPI, where handles are addresses of the library's variables. `None` if the loaded library has none of them.
 fn open_mpi() -> Option<Abi> {
-    /// Address of a variable; returns from the function if there is none.
+    /// Address of a variable of Open MPI as a handle; `open_mpi` returns `None` if the library lacks the variable.
     macro_rules! handle {
         ($name:literal) => {{
             let address = variable!($name) as Handle;
@@ -135,7 +135,7 @@ fn open_mpi() -> Option<Abi> {
         request_null: handle!("ompi_request_null"),
         seek_set: 600,
         write_only: 4,
-        // A program may contain copies of the library's variables (R_X86_64_COPY and similar).
+        // A program may contain copies of the library's variables (R_X86_64_COPY and similar relocations).
         predefined: Predefined::Within([object_range(api().init_address()), object_range(byte as *const _)]),
         orders: Some([0, 1]),
         combiners: Combiners::HistoricFrom(0),
@@ -143,7 +143,7 @@ fn open_mpi() -> Option<Abi> {
 }
 
 impl Abi {
-    /// Normalizes a handle for comparison: MPICH's are 32 bits wide, and the upper bits of the register are undefined.
+    /// Normalizes a handle for comparison: MPICH's handles have 32 bits, and the upper bits of the register are undefined.
     #[inline(always)]
     pub(crate) fn handle(&self, handle: Handle) -> Handle {
         if self.has_short_handles() { handle & u32::MAX as usize } else { handle }
@@ -153,7 +153,7 @@ impl Abi {
         self.request_bytes == size_of::<u32>()
     }
 
-    /// Reads a handle of the program at `place`; `None` if `place` is null.
+    /// Reads the program's MPI handle at address `place`; `None` if `place` is null.
     pub(crate) fn handle_at(&self, place: *const Handle) -> Option<Handle> {
         if place.is_null() {
             None
@@ -171,21 +171,21 @@ impl Abi {
         self.handle(info) == self.handle(self.info_null)
     }
 
-    /// Returns the interface of the loaded MPI library.
+    /// Determines the ABI of the loaded MPI library.
     pub(crate) fn detect() -> Self {
         if is_standard() { STANDARD } else { open_mpi().unwrap_or(MPICH) }
     }
 }
 
-/// True if the library implements the standard ABI, judged by its name (MPI 5.0, 20.2: libmpi_abi). The function MPI_Abi_get_version proves
-/// nothing: libraries with their own ABI have it too.
+/// True if the library implements the standard ABI, judged by its file name (MPI 5.0, 20.2: libmpi_abi). The function MPI_Abi_get_version
+/// proves nothing, since libraries with their own ABI have it too.
 #[cfg(not(dxt_static))]
 fn is_standard() -> bool {
     let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
     path.windows(7).any(|part| part == b"mpi_abi")
 }
 
-/// False: a library that was linked in has no file name, and is assumed to have its own ABI.
+/// Returns false: a library that was linked in has no file name, and is assumed to have its own ABI.
 #[cfg(dxt_static)]
 fn is_standard() -> bool {
     false

@@ -1,4 +1,5 @@
-//! MPI functions that the tracer itself calls, as PMPI_ (MPI 4.0, chapter 15): no tool, this one included, takes them for the program's.
+//! MPI functions that the tracer itself calls. It uses their PMPI_ names (MPI 4.0, chapter 15), so that no tool, including this one,
+//! mistakes them for calls of the program.
 #![expect(unsafe_code, reason = "C functions")]
 #![expect(clippy::too_many_arguments, reason = "MPI_Reduce takes seven")]
 
@@ -8,7 +9,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// MPI handle: a pointer or an integer, as wide as a register.
 pub(crate) type Handle = usize;
 
-/// `MPI_SUCCESS`, 0 in every implementation (MPI 4.0, 9.4).
+/// Return code `MPI_SUCCESS`: 0 in every implementation (MPI 4.0, 9.4).
 pub(crate) const SUCCESS: c_int = 0;
 
 /// True if the program was linked with the MPI library, directly or through others.
@@ -18,7 +19,7 @@ pub(crate) fn is_linked() -> bool {
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $method:ident = $symbol:literal ($($arg:ident : $type:ty),*);)+) => {
-        /// Functions of the MPI library.
+        /// MPI functions that the tracer calls, resolved in the loaded library.
         pub(crate) struct Api {
             $($method: Slot,)+
         }
@@ -60,7 +61,7 @@ functions! {
     exscan = "PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     allreduce = "PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     reduce = "PMPI_Reduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, root: c_int, comm: Handle);
-    /// MPI_Op_create, with the address of an MPI_User_function.
+    /// MPI_Op_create; `function` is the address of an MPI_User_function.
     op_create = "PMPI_Op_create"(function: *const c_void, commutes: c_int, op: *mut Handle);
     op_free = "PMPI_Op_free"(op: *mut Handle);
     /// MPI_Type_contiguous. If handles are `int`, only the low half of `datatype` is written.
@@ -80,7 +81,7 @@ functions! {
     type_get_contents = "PMPI_Type_get_contents"(datatype: Handle, integers: c_int, addresses: c_int, types: c_int, to_integers: *mut c_int, to_addresses: *mut i64, to_types: *mut Handle);
     info_get_nkeys = "PMPI_Info_get_nkeys"(info: Handle, count: *mut c_int);
     info_get_nthkey = "PMPI_Info_get_nthkey"(info: Handle, number: c_int, key: *mut c_char);
-    /// MPI_Info_get; `room`: capacity for the value without its NUL.
+    /// MPI_Info_get; `room` is the capacity for the value, without its NUL.
     info_get = "PMPI_Info_get"(info: Handle, key: *const c_char, room: c_int, value: *mut c_char, found: *mut c_int);
     info_free = "PMPI_Info_free"(info: *mut Handle);
     file_get_info = "PMPI_File_get_info"(file: Handle, info: *mut Handle);
@@ -93,18 +94,18 @@ functions! {
     file_set_errhandler = "PMPI_File_set_errhandler"(file: Handle, handler: Handle);
 }
 
-/// Returns the functions of the loaded MPI library.
+/// Returns the MPI functions that the tracer calls, resolved in the loaded library.
 pub(crate) fn api() -> &'static Api {
     &API
 }
 
 impl Api {
-    /// True if the library has the functions of MPI 4.0 with 64-bit counts.
+    /// True if the library has MPI 4.0's functions with 64-bit counts.
     pub(super) fn has_large_counts(&self) -> bool {
         !self.type_get_envelope_c.address().is_null()
     }
 
-    /// Returns an address inside the library's code.
+    /// Returns an address inside the code of the MPI library.
     pub(super) fn init_address(&self) -> *const c_void {
         self.comm_rank.address()
     }

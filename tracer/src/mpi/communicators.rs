@@ -1,6 +1,6 @@
-//! Communicators by handle, numbered in the order in which this process first made a collective call on them. A freed handle is forgotten,
-//! since the library may reuse it; numbers are not reused. The library is asked once about each communicator, after a successful call on
-//! it, and only for what it can answer without other ranks.
+//! Communicators of this process, by handle. They get IDs (numbers) in the order in which this process first made a collective call on
+//! them. A freed handle is forgotten, since the library may reuse it; IDs are not reused. The library is queried once per communicator,
+//! after a successful call on it, and only for what it can answer without other ranks.
 #![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};
@@ -15,16 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use trace_format::meta::{CommunicatorDef, WORLD};
 use trace_format::segment::NO_OFFSET;
 
-/// Maximum number of communicators with a number, besides `MPI_COMM_WORLD`.
+/// Maximum number of communicators that get an ID, besides `MPI_COMM_WORLD`.
 const MOST: usize = 4096;
-/// Places for handles; at least half of them stay free.
+/// Size of the handle table, in entries; at least half of them stay free.
 const PLACES: usize = 2 * MOST;
-/// Handle value of a place that was used and is free again.
+/// Handle value of a table entry that was used and is free again.
 const REMOVED: usize = usize::MAX;
-/// Members sampled to identify a communicator.
+/// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
 
-/// Communicator, and a flag that it was freed.
+/// Communicator with an ID; `freed` is true if the program has freed it.
 struct Communicator {
     def: CommunicatorDef,
     freed: AtomicBool,
@@ -37,17 +37,17 @@ static KNOWN: Table<Communicator> = Table::new();
 static WORLD_IS_USED: AtomicBool = AtomicBool::new(false);
 static CALLS_OF_WORLD: Calls = Calls::new();
 
-/// Handle, number of its communicator, and its calls.
+/// Entry of the handle table: handle and ID of a communicator, and counts of its collective calls.
 struct Place {
     handle: AtomicUsize,
     number: AtomicU32,
     calls: Calls,
 }
 
-/// Table of handles, in memory that is not locked with the program's own; empty in programs without MPI.
+/// Memory of the handle table, separate from memory that the program locks; empty in programs without MPI.
 static HANDLES: Area = Area::new();
 
-/// All places, or none.
+/// Returns all entries of the handle table; empty if it has no memory.
 #[inline(always)]
 fn table() -> &'static [Place] {
     let (start, count) = (HANDLES.start().cast::<Place>(), HANDLES.used() / size_of::<Place>());
@@ -76,7 +76,7 @@ fn find(handle: Handle) -> Option<&'static Place> {
     None
 }
 
-/// Reserves memory for communicators after MPI has started.
+/// Reserves memory for the tables of communicators. Called when MPI_Init has returned.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
     let bytes = PLACES * size_of::<Place>();
@@ -85,7 +85,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// Returns the number of the communicator with this handle, if it has one.
+/// Returns the ID of the communicator with this handle, if it has one.
 #[inline]
 pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -95,7 +95,8 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// Like [`number`], after a failed call of `op`. The call counts in the sampling of segments, because it may have succeeded on other ranks.
+/// Returns the ID like [`number`], after a failed call of `op`. The call still counts in the sampling of segments, because it may have
+/// succeeded on other ranks.
 #[cold]
 pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -107,8 +108,8 @@ pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i
     number(world, comm)
 }
 
-/// Returns the communicator's number and whether the call becomes a segment, after a successful call of `op`. A communicator without a
-/// number gets one, or [`NO_OFFSET`] if the table is full.
+/// Returns the communicator's ID, and true if the call becomes a segment. Called after a successful call of `op`. A communicator without an
+/// ID gets one, or [`NO_OFFSET`] if the table is full.
 #[inline(always)]
 pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
     let handle = world.abi.handle(comm);
@@ -122,7 +123,7 @@ pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool
         return (i64::from(place.number.load(Ordering::Acquire)), place.calls.keeps_next(op));
     }
     let number = add(world, handle);
-    // Without a place, other ranks do not know which calls are kept.
+    // Without a table entry, this rank cannot know which calls other ranks record.
     (number, find(handle).is_none_or(|place| place.calls.keeps_next(op)))
 }
 
@@ -143,8 +144,8 @@ fn add(world: &World, handle: Handle) -> i64 {
     i64::from(number)
 }
 
-/// Enters a communicator into the table. If the table is full, reuses the number of a freed communicator of the same shape, or returns
-/// `None`. Programs that make and free thousands of communicators use one after the other.
+/// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator of the same shape, or
+/// returns `None`. Programs that create and free thousands of communicators usually use one after the other.
 fn enter(def: CommunicatorDef) -> Option<u32> {
     let like = |known: &CommunicatorDef| CommunicatorDef { number: def.number, ..*known } == def;
     if KNOWN.len() >= MOST {
@@ -174,7 +175,7 @@ fn put(handle: Handle, number: u32) {
     }
 }
 
-/// Forgets a communicator that is about to be freed, and returns its number: its handle may be reused from then on.
+/// Forgets a communicator that is about to be freed, and returns its ID; its handle may be reused from then on.
 pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     let place = find(world.abi.handle(comm))?;
     let number = place.number.load(Ordering::Acquire);
@@ -183,7 +184,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Undoes [`forget`]: the communicator was not freed.
+/// Undoes [`forget`], because the communicator was not freed after all.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);
@@ -195,7 +196,7 @@ fn set_freed(number: u32, freed: bool) {
     }
 }
 
-/// Asks the library about a communicator.
+/// Queries the library for a communicator's size and members.
 fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     let (mut size, mut rank, mut is_inter, mut remote): (c_int, c_int, c_int, c_int) = (0, -1, 0, 0);
     let known = api().comm_size(comm, &raw mut size) == SUCCESS
@@ -214,7 +215,7 @@ fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     known.then_some(def)
 }
 
-/// Returns the `MPI_COMM_WORLD` rank of the communicator's rank 0, and a hash of sampled members.
+/// Returns the rank in `MPI_COMM_WORLD` of the communicator's rank 0, and a hash of sampled members.
 fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     let (mut group, mut all): (Handle, Handle) = (0, 0);
     let count = (size.max(0) as usize).min(SAMPLED);
@@ -237,7 +238,8 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     summary(there)
 }
 
-/// Summarizes sampled ranks. A process outside `MPI_COMM_WORLD` has a negative rank there.
+/// Returns the first rank in `there` and a hash of all of them; the ranks are those of sampled members in `MPI_COMM_WORLD`. A process
+/// outside of `MPI_COMM_WORLD` has a negative rank there.
 fn summary(there: &[c_int]) -> (i32, u64) {
     let first = there.first().copied().filter(|&rank| rank >= 0).unwrap_or(-1);
     if there.is_empty() || there.iter().any(|&rank| rank < 0) {
@@ -250,7 +252,7 @@ fn summary(there: &[c_int]) -> (i32, u64) {
     (first, trace_format::meta::path_hash(bytes.get(..4 * there.len()).unwrap_or_default()))
 }
 
-/// Describes `MPI_COMM_WORLD`.
+/// Returns the description of `MPI_COMM_WORLD`.
 fn world_def(world: &World) -> CommunicatorDef {
     let size = world.size;
     let count = (size.max(0) as usize).min(SAMPLED);
@@ -263,7 +265,7 @@ fn world_def(world: &World) -> CommunicatorDef {
     CommunicatorDef { number: WORLD, size, rank: world.rank, first, members, remote_size: 0 }
 }
 
-/// Returns the communicators that have been used.
+/// Returns the descriptions of the communicators on which this process has made collective calls.
 pub(crate) fn definitions() -> Vec<CommunicatorDef> {
     used().collect()
 }
@@ -273,7 +275,7 @@ fn used() -> impl Iterator<Item = CommunicatorDef> {
     world.into_iter().chain(KNOWN.iter().map(|known| known.def))
 }
 
-/// Writes all communicators into the journal, which has just been started.
+/// Writes the descriptions of all communicators into the spool's journal, which has just been started.
 pub(crate) fn note_all() {
     used().for_each(|def| journal::communicator(&def));
 }

@@ -1,4 +1,4 @@
-//! Construction of a datatype (MPI 4.0, 5.1.13) and its extent (5.1.8). Predefined datatypes are recognized by their handle, without a
+//! Construction (MPI 4.0, 5.1.13) and extent (5.1.8) of datatypes. Predefined datatypes are recognized by their handle, without an MPI
 //! call. Others are queried each time, since handles of freed types are reused.
 
 use super::abi::Abi;
@@ -8,7 +8,8 @@ use crate::registry::Datatype;
 use std::ffi::c_int;
 use trace_format::meta::{Combiner, extent_bin};
 
-/// Combiners in the order of MPICH's mpi.h (from 1 on) and Open MPI's (from 0 on); both keep those that MPI 3.0 removed in place.
+/// Combiners (datatype constructors) in the order of MPICH's mpi.h, which begins at 1, and of Open MPI's, which begins at 0. Both keep the
+/// values of combiners that MPI 3.0 removed.
 const HISTORIC: [Combiner; 20] = [
     Combiner::Named,
     Combiner::Dup,
@@ -32,26 +33,27 @@ const HISTORIC: [Combiner; 20] = [
     Combiner::ValueIndex,
 ];
 
-/// First combiner of the standard ABI, whose order is that of the trace format.
+/// Value of the first combiner in the standard ABI, whose order is that of the trace format.
 const STANDARD_FIRST: c_int = 101;
 
-/// Rule to recognize handles of predefined datatypes.
+/// Rule by which handles of predefined datatypes are recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Predefined {
-    /// MPICH: by the handle kind in the two highest of 32 bits. Pairs such as `MPI_FLOAT_INT` look like derived types and are queried.
+    /// MPICH: by the handle kind in the two highest of the 32 bits. Pair types such as `MPI_FLOAT_INT` look like derived types and are
+    /// queried.
     ByKind,
-    /// Standard ABI: small numbers.
+    /// Standard ABI: handles of predefined datatypes are small numbers.
     Small,
-    /// Open MPI: addresses of variables of the library, or of their copies in the program.
+    /// Open MPI: handles are addresses in one of these ranges (start, end): variables of the library, or their copies in the program.
     Within([(usize, usize); 2]),
 }
 
-/// Numbering of combiners in this library.
+/// Numbering of datatype combiners in an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combiners {
-    /// Order of mpi.h that MPICH and Open MPI share, from this number on.
+    /// Order shared by MPICH's and Open MPI's mpi.h; the first combiner has this number.
     HistoricFrom(c_int),
-    /// Order of the standard ABI.
+    /// Order of the MPI 5.0 standard ABI.
     Standard,
 }
 
@@ -66,7 +68,7 @@ impl Combiners {
 }
 
 impl Abi {
-    /// True if `datatype` is known to be predefined, or is no datatype.
+    /// True if `datatype` is certainly predefined, or is no datatype.
     fn is_predefined(&self, datatype: Handle) -> bool {
         match self.predefined {
             Predefined::ByKind => datatype as u32 >> 31 == 0,
@@ -77,7 +79,7 @@ impl Abi {
 }
 
 impl World {
-    /// Returns the countable properties of `datatype`, an argument of a successful call.
+    /// Returns combiner and extent of `datatype`, an argument of a successful call, as they are counted in the trace.
     #[inline]
     pub(crate) fn datatype(&self, datatype: Handle) -> Datatype {
         // The longest predefined types (MPI_C_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT) have some 32 bytes.

@@ -1,11 +1,11 @@
-//! Maps MPI errors to errno values: the standard has error classes, whose numbers differ between libraries. The mapping is documented in
-//! docs/coverage.md and never changes, so that traces are comparable across MPI libraries.
+//! Maps MPI errors to errno values. The standard defines error classes, but their numbers differ between libraries. The mapping is
+//! documented in docs/coverage.md and never changes, so that traces are comparable across MPI libraries.
 
 use super::abi::Abi;
 use super::calls::{SUCCESS, api};
 use std::ffi::c_int;
 
-/// Values of error classes (MPI 4.0, 9.4 and 14.7) that say more than that something has failed.
+/// Values of the MPI error classes (MPI 4.0, 9.4 and 14.7) that map to a specific errno value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorClasses {
     pub(crate) arg: c_int,
@@ -26,7 +26,7 @@ pub(crate) struct ErrorClasses {
     pub(crate) in_status: c_int,
 }
 
-/// Error classes of MPICH and compatible libraries.
+/// Error class values of MPICH and compatible libraries.
 pub(super) const MPICH: ErrorClasses = ErrorClasses {
     arg: 12,
     count: 2,
@@ -46,7 +46,7 @@ pub(super) const MPICH: ErrorClasses = ErrorClasses {
     in_status: 17,
 };
 
-/// Error classes of Open MPI, adopted by the standard ABI.
+/// Error class values of Open MPI, adopted by the standard ABI.
 pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
     arg: 13,
     count: 2,
@@ -67,13 +67,13 @@ pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
 };
 
 impl Abi {
-    /// Returns the class of an error code.
+    /// Returns the error class of the MPI error code `code`.
     pub(crate) fn class_of(&self, code: c_int) -> c_int {
         let mut class = code;
         if api().error_class(code, &raw mut class) == SUCCESS { class } else { code }
     }
 
-    /// Returns the errno for an error code: EIO for all classes that say no more than that something has failed.
+    /// Returns the errno value for the MPI error code `code`; EIO for all classes without a specific errno value.
     pub(crate) fn errno_of(&self, code: c_int) -> c_int {
         self.errno_of_class(self.class_of(code))
     }

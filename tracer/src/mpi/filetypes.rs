@@ -1,5 +1,6 @@
-//! Decomposes a filetype by the library's envelope and contents (MPI 4.0, 5.1.13), as long as its bytes lie at regular strides. Used only
-//! when a view is set, on datatypes that MPI_File_set_view has just accepted, so no call here can fail for its arguments.
+//! Decomposes the filetype of a file view, using the library's envelope and contents (MPI 4.0, 5.1.13), if its bytes lie at regular
+//! strides. Used only when a view is set, on datatypes that MPI_File_set_view has just accepted, so no call here can fail for its
+//! arguments.
 
 use super::calls::{Handle, SUCCESS, api};
 use super::strides::Strides;
@@ -8,17 +9,18 @@ use crate::registry::Viewed;
 use std::ffi::c_int;
 use trace_format::meta::Combiner;
 
-/// Maximum nesting depth of datatypes that is followed.
+/// Maximum nesting depth of datatypes that are decomposed.
 const DEPTH: usize = 8;
-/// Maximum integers and addresses of a datatype: subarrays of 20 dimensions, 31 blocks.
+/// Maximum number of integer arguments of a datatype constructor; suffices for subarrays of 20 dimensions and for 31 blocks.
 const INTEGERS: usize = 64;
+/// Maximum number of address arguments of a datatype constructor.
 const ADDRESSES: usize = 32;
 
-/// Constructor arguments of a datatype.
+/// Constructor arguments of a datatype, as MPI_Type_get_contents returns them.
 struct Contents {
     integers: [c_int; INTEGERS],
     addresses: [i64; ADDRESSES],
-    /// True if addresses are among the integers, as in functions that MPI 3.0 removed.
+    /// True if addresses are passed as integers, as in constructors that MPI 3.0 removed.
     no_addresses: bool,
 }
 
@@ -31,14 +33,14 @@ impl Contents {
         self.integers.get(from..from.checked_add(usize::try_from(count).ok()?)?)
     }
 
-    /// Returns address `number`, or the integer at `at` in its place.
+    /// Returns address argument `number`; if addresses are passed as integers, returns the integer at index `at` instead.
     fn address(&self, number: usize, at: usize) -> Option<i64> {
         if self.no_addresses { self.integer(at) } else { self.addresses.get(number).copied() }
     }
 }
 
 impl World {
-    /// Describes a view with these datatypes.
+    /// Returns the description of a file view with these datatypes.
     pub(crate) fn viewed(&self, etype: Handle, filetype: Handle) -> Viewed {
         let [etype_bytes, bytes] = [etype, filetype].map(|datatype| size(datatype).unwrap_or(0));
         let extent = extent(filetype).unwrap_or(0);
@@ -46,7 +48,7 @@ impl World {
         Viewed { etype_bytes: etype_bytes.max(0).unsigned_abs(), size: bytes.max(0).unsigned_abs(), extent, strides }
     }
 
-    /// Returns the layout of a datatype's bytes, if regular.
+    /// Returns the byte layout of a datatype if it is regular, else `None`.
     fn strides(&self, datatype: Handle, depth: usize) -> Option<Strides> {
         let (combiner, [integers, addresses, types]) = self.envelope(datatype)?;
         if combiner == Combiner::Named {
@@ -73,14 +75,15 @@ impl World {
         out
     }
 
-    /// Frees a handle returned with a datatype's contents, unless it is predefined.
+    /// Frees a handle that was returned with a datatype's contents, unless it is predefined.
     fn give_back(&self, mut datatype: Handle) {
         if self.envelope(datatype).is_some_and(|(combiner, _)| is_made(combiner)) {
             api().type_free(&raw mut datatype);
         }
     }
 
-    /// Returns the combiner of a datatype and its numbers of integers, addresses and datatypes; `None` if made with 64-bit counts.
+    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if it was made with 64-bit
+    /// counts.
     fn envelope(&self, datatype: Handle) -> Option<(Combiner, [usize; 3])> {
         let mut combiner = -1;
         let counts = if self.has_large_counts {
@@ -101,7 +104,8 @@ impl World {
         Some((self.abi.combiners.meaning(combiner), [integers, addresses, types]))
     }
 
-    /// Returns the layout of `inner`, of extent `extent` bytes, combined by a constructor.
+    /// Returns the byte layout of a datatype made by constructor `combiner` with arguments `of` from a datatype with layout `inner` and an
+    /// extent of `extent` bytes.
     fn made_of(&self, combiner: Combiner, of: &Contents, inner: Strides, extent: i64) -> Option<Strides> {
         let count = of.integer(0);
         let bytes = |place: &c_int| i64::from(*place).wrapping_mul(extent);
@@ -159,7 +163,7 @@ impl World {
     }
 }
 
-/// True if the program made the datatype; false if it is predefined.
+/// True if the program constructed the datatype; false if it is predefined.
 fn is_made(combiner: Combiner) -> bool {
     use Combiner::{F90Complex, F90Integer, F90Real, Named, Other, ValueIndex};
     !matches!(combiner, Named | F90Integer | F90Real | F90Complex | ValueIndex | Other)

@@ -1,5 +1,5 @@
-//! MPI library of the process, of any implementation: its binary interface, its functions, and this process's place in `MPI_COMM_WORLD`.
-//! The tracer links no MPI; symbols are looked up when the program calls MPI_Init.
+//! MPI library of the process, of any implementation: its ABI, its functions, and this process's rank in `MPI_COMM_WORLD`. The tracer is
+//! not linked with MPI; symbols are looked up when the program calls MPI_Init.
 
 mod abi;
 mod calls;

@@ -1,38 +1,40 @@
-//! Blocks of bytes at regular strides, per dimension: the layout of a datatype, if regular. Independent of MPI.
+//! Byte layouts with regular strides: blocks of bytes, repeated in several dimensions. Describes a datatype if it is regular. Independent
+//! of MPI.
 
-/// Maximum number of dimensions.
+/// Maximum number of dimensions of a regular layout.
 pub(crate) const DIMENSIONS: usize = 6;
 
-/// Block of bytes, and its repetitions.
+/// Regular byte layout: a block of bytes and its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strides {
-    /// Offset of the first byte from the datatype's origin.
+    /// Offset of the first byte from the datatype's origin, in bytes.
     pub(crate) first: i64,
-    /// Contiguous bytes per block.
+    /// Number of contiguous bytes per block.
     pub(crate) block: u64,
     dimensions: [(u64, u64); DIMENSIONS],
     used: usize,
 }
 
 impl Strides {
-    /// Makes a contiguous block; `None` for less than one byte.
+    /// Makes a layout of one contiguous block; `None` for less than one byte.
     pub(crate) fn bytes(bytes: i64) -> Option<Self> {
         let block = u64::try_from(bytes).ok().filter(|block| *block > 0)?;
         Some(Self { first: 0, block, dimensions: [(0, 0); DIMENSIONS], used: 0 })
     }
 
-    /// Count and stride in bytes of each dimension, innermost first.
+    /// Returns (count, stride in bytes) of each dimension, innermost first.
     pub(crate) fn dimensions(&self) -> &[(u64, u64)] {
         self.dimensions.get(..self.used).unwrap_or_default()
     }
 
-    /// Bytes from the first byte to the end of the last one.
+    /// Returns the number of bytes from the first byte to the end of the last one, gaps included.
     fn span(&self) -> Option<u64> {
         let last = |(count, stride): &(u64, u64)| count.checked_sub(1)?.checked_mul(*stride);
         self.dimensions().iter().try_fold(self.block, |sum, dimension| sum.checked_add(last(dimension)?))
     }
 
-    /// Repeats the layout `count` times, `stride` bytes apart; `None` if offsets would not increase, or for too many dimensions.
+    /// Returns the layout repeated `count` times, `stride` bytes apart. `None` if offsets would not increase, or if there are too many
+    /// dimensions.
     pub(crate) fn repeat(mut self, count: i64, stride: i64) -> Option<Self> {
         let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
         if count == 1 {
@@ -53,13 +55,14 @@ impl Strides {
         Some(self)
     }
 
-    /// Moves the layout by `bytes`.
+    /// Returns the layout shifted by `bytes`.
     pub(crate) fn moved(mut self, bytes: i64) -> Option<Self> {
         self.first = self.first.checked_add(bytes)?;
         Some(self)
     }
 
-    /// Places pieces of `length` times `self` (stride `extent`) at offsets; `None` unless all lengths and distances are equal.
+    /// Returns the layout of several pieces. Each piece is a pair (length, offset): `length` copies of `self`, `extent` bytes apart, at
+    /// `offset`. `None` unless all lengths, and all distances between offsets, are equal.
     pub(crate) fn pieces(self, extent: i64, pieces: impl Iterator<Item = (i64, i64)> + Clone) -> Option<Self> {
         let mut places = pieces.clone();
         let (length, place) = places.next()?;

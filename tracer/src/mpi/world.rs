@@ -1,4 +1,4 @@
-//! Place of this process among the ranks, from MPI_Init to MPI_Finalize.
+//! This process's rank in `MPI_COMM_WORLD` and facts about the MPI job, from MPI_Init to MPI_Finalize.
 
 use super::abi::Abi;
 use super::calls::{SUCCESS, api};
@@ -9,39 +9,39 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Maximum length of a job key, in bytes.
+/// Maximum length of a job key (the text that identifies the job), in bytes.
 const KEY_BYTES: usize = 120;
 
-/// Findings when MPI_Init returned.
+/// Facts about the MPI job, determined when MPI_Init has returned.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// Constants of the library's binary interface.
+    /// Constants of the MPI library's ABI.
     pub(crate) abi: Abi,
-    /// Rank in `MPI_COMM_WORLD`.
+    /// This process's rank in `MPI_COMM_WORLD`.
     pub(crate) rank: i32,
-    /// Size of `MPI_COMM_WORLD`.
+    /// Number of ranks in `MPI_COMM_WORLD`.
     pub(crate) size: i32,
-    /// First line of MPI_Get_library_version.
+    /// First line of the text that MPI_Get_library_version returns.
     pub(crate) version: String,
-    /// True if the library has the functions of MPI 4.0 with 64-bit counts.
+    /// True if the library has MPI 4.0's functions with 64-bit counts.
     pub(super) has_large_counts: bool,
-    /// Job key of rank 0; empty if nothing was exchanged.
+    /// Job key received from rank 0; empty if the ranks exchanged nothing.
     key: String,
-    /// True if nothing of the job is recorded: rank 0's decision, or this rank's own if nothing was exchanged.
+    /// True if this job is not recorded: decided by rank 0, or by this rank if the ranks exchanged nothing.
     pub(crate) job_is_left_out: bool,
-    /// True if all ranks run one program, as far as the launcher reports.
+    /// True if all ranks run the same program, as far as the launcher reports.
     one_program: bool,
 }
 
 impl World {
-    /// True if all ranks run one program and can be expected to be traced.
+    /// True if all ranks run the same program, so that all of them are expected to be traced.
     pub(crate) fn one_program(&self) -> bool {
         self.one_program
     }
 }
 
-/// False if several programs were started together (MPMD): some may not be traced, and a collective call would wait for them. Only Open MPI
-/// reports their number; other launchers do not.
+/// False if several programs were started together (MPMD). Some of them may then not be traced, and a collective call would wait for those
+/// forever. Only Open MPI reports the number of programs; other launchers do not.
 fn started_alike() -> bool {
     job::variable(c"OMPI_NUM_APP_CTX").is_none_or(|count| count == b"1")
 }
@@ -50,28 +50,28 @@ static WORLD: OnceLock<World> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static SYNC_TICKS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the place among the ranks, once MPI_Init has returned; kept after MPI_Finalize.
+/// Returns the facts about the MPI job; `None` before MPI_Init has returned. Still available after MPI_Finalize.
 pub(crate) fn world() -> Option<&'static World> {
     WORLD.get()
 }
 
-/// Returns the place among the ranks while MPI may be called: between MPI_Init and MPI_Finalize, in the process that called MPI_Init.
+/// Returns the facts about the MPI job while MPI may be called: between MPI_Init and MPI_Finalize, in the process that called MPI_Init.
 pub(crate) fn active() -> Option<&'static World> {
     if ACTIVE.load(Ordering::Acquire) { WORLD.get() } else { None }
 }
 
-/// Returns the job key that rank 0 sent to all ranks.
+/// Returns the job key that rank 0 sent to all ranks, if any.
 pub(crate) fn job_key() -> Option<&'static str> {
     world().map(|world| world.key.as_str()).filter(|key| !key.is_empty())
 }
 
-/// Returns the ticks at which this rank left the aligning barrier.
+/// Returns the time, in clock ticks, at which this rank left the barrier that aligns the ranks' clocks.
 pub(crate) fn sync_ticks() -> Option<u64> {
     Some(SYNC_TICKS.load(Ordering::Relaxed)).filter(|&ticks| ticks != 0)
 }
 
-/// Runs when MPI_Init has returned: determines the rank, aligns clocks and receives rank 0's job key. `leaves_out`: this process would not
-/// record the job; if all ranks write together, rank 0's decision applies to all.
+/// Runs when MPI_Init has returned: determines the rank, aligns clocks, and receives rank 0's job key. `leaves_out` is true if this process
+/// would not record the job; if all ranks write one file together, rank 0's decision applies to all.
 pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     let abi = Abi::detect();
     let (mut rank, mut size): (c_int, c_int) = (-1, 0);
@@ -95,11 +95,13 @@ pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     }
 }
 
-/// Rank 0's decision: nothing of the job is recorded, or it is. 0: not received.
+/// Rank 0's decision, as broadcast: the job is not recorded. 0 means that no decision was received.
 const LEFT_OUT: u8 = 1;
+/// Rank 0's decision, as broadcast: the job is recorded.
 const RECORDED: u8 = 2;
 
-/// Runs one barrier, which all ranks leave at nearly the same moment, and broadcasts rank 0's job key and decision.
+/// Runs one barrier, which all ranks leave at nearly the same time, and broadcasts rank 0's job key and its decision to record the job.
+/// Returns (job key, true if the job is not recorded).
 fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
     if api().barrier(abi.comm_world) == SUCCESS {
         SYNC_TICKS.store(clock::now(), Ordering::Relaxed);
@@ -127,7 +129,7 @@ fn library_version() -> String {
     String::from_utf8_lossy(&text[..end]).trim().to_owned()
 }
 
-/// Runs just before MPI_Finalize: MPI is not called any more.
+/// Forbids further MPI calls. Runs just before MPI_Finalize.
 pub(crate) fn ended() {
     ACTIVE.store(false, Ordering::Release);
 }

@@ -1,10 +1,10 @@
-//! Wrapped functions in a program that this tracer is linked into (libdxt_static.a, `dxt-run --link-flags`). The linker has filled a table
-//! of weak references; functions absent from the link are null.
+//! Real functions behind the wrappers, in a program into which the tracer is linked statically (libdxt_static.a, `dxt-run --link-flags`).
+//! The linker has filled a table of weak references; functions absent from the link are null.
 //!
-//! With `--wrap=write`, `write` in any object of the link means `__wrap_write`, which is ours, and `__real_write` is the C library's
-//! (ld(1)). No strong reference to that remains, so `-u write` extracts it from its archive. Each word of the table has a symbol that names
-//! the function. scripts/link-flags gets these symbols, and those of the libraries in the link, from nm(1), and derives the options from
-//! their intersection. There is no other list.
+//! With `--wrap=write`, a reference to `write` in any object of the link means `__wrap_write`, which is the tracer's, and `__real_write` is
+//! the C library's (ld(1)). No strong reference to the latter remains, so `-u write` extracts it from its archive. Each entry (word) of the
+//! table has a symbol that names the function. scripts/link-flags gets these symbols, and those of the libraries in the link, from nm(1),
+//! and derives the linker options from their intersection. There is no other list.
 #![expect(unsafe_code, reason = "symbols that the linker fills in")]
 
 use std::ffi::{CStr, c_void};
@@ -21,7 +21,8 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Addresses that the linker has found for a function: the definition behind a wrapped name, and that of the plain name.
+/// Table entry with the addresses that the linker has found for a function: that of the definition behind the wrapped name, and that of the
+/// unwrapped name.
 #[repr(C)]
 pub(crate) struct Word {
     behind: AtomicPtr<c_void>,
@@ -29,7 +30,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Returns the address of the definition, or null without one.
+    /// Returns the address of the real function, or null if there is none.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         // Relaxed suffices: the word does not change once the program runs.
@@ -38,37 +39,37 @@ impl Word {
     }
 }
 
-/// Wrapped symbol.
+/// Table entry of a wrapped function.
 pub(crate) struct Slot(&'static Word);
 
 impl Slot {
-    /// Makes the slot of a word.
+    /// Makes the slot for the table entry `word`.
     pub(crate) const fn new(word: &'static Word) -> Self {
         Self(word)
     }
 
-    /// Returns the address of the next definition, or null without one.
+    /// Returns the address of the real function, or null if there is none.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         self.0.address()
     }
 
-    /// Does nothing: no look-up is needed.
+    /// Does nothing: the linker has resolved the function already.
     pub(crate) fn find_ahead(&self) {}
 
-    /// See [`Self::address`].
+    /// Returns the address of the real function, like [`Self::address`].
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.0.address()
     }
 
-    /// False: the library of a definition is unknown after linking.
+    /// Returns false: after static linking, the library of a function is unknown.
     pub(crate) fn is_of(&self, _parts: &[&[u8]]) -> bool {
         false
     }
 }
 
-/// Word of the table, `dxt_<kind>_<name>`, that holds these two symbols or 0.
+/// Defines the table entry `dxt_<kind>_<name>`, which holds these two symbols; 0 stands for none.
 macro_rules! word {
     ($kind:literal, $name:expr, $behind:expr, $plain:expr $(, $weak:expr)?) => {{
         mod word {
@@ -89,7 +90,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Word that is defined elsewhere.
+/// Refers to a table entry that is defined elsewhere.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
         // SAFETY: a word of this type made by the assembler; the linker has filled it in before anything runs.
@@ -103,7 +104,7 @@ macro_rules! word_of {
 }
 pub(crate) use word_of;
 
-/// Slot of a wrapped function: `slot!("write")`.
+/// Makes the slot of a wrapped function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word!("real", $name, concat!("__real_", $name), "0"))
@@ -111,7 +112,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Like [`slot`], for a function that has a slot elsewhere too.
+/// Like [`slot`], for a function that also has a slot elsewhere.
 macro_rules! slot_again {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word_of!("real", $name))
@@ -119,7 +120,7 @@ macro_rules! slot_again {
 }
 pub(crate) use slot_again;
 
-/// Word of a symbol that the tracer itself uses, and that may be wrapped besides.
+/// Defines the table entry of a function that the tracer itself calls and that may be wrapped too.
 macro_rules! known {
     ($name:expr) => {
         $crate::real::word!("known", $name, concat!("__real_", $name), $name, $name)
@@ -127,7 +128,7 @@ macro_rules! known {
 }
 pub(crate) use known;
 
-/// Slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Makes the slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
 macro_rules! called {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::known!($name))
@@ -135,7 +136,7 @@ macro_rules! called {
 }
 pub(crate) use called;
 
-/// Address of a variable or function: `global!("ompi_mpi_byte")`; null without one.
+/// Returns the address of a variable or function: `global!("ompi_mpi_byte")`; null if there is none.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::known!($name).address()
@@ -146,7 +147,8 @@ pub(crate) use global;
 pub(crate) use global as next;
 pub(crate) use global as variable;
 
-/// Returns the tracer that records instead of this one: a libdxt_tracer.so that a dynamic linker has loaded besides the program.
+/// Returns another tracer that records instead of this one: a libdxt_tracer.so loaded by the dynamic linker in addition to this linked-in
+/// one.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     if !has_dynamic_linker() {
         return None;
@@ -170,7 +172,7 @@ pub(crate) fn has_dynamic_linker() -> bool {
     unsafe { libc::getauxval(libc::AT_BASE) != 0 }
 }
 
-/// Number of shared libraries of the process, except the C library's own: their calls are not seen.
+/// Returns the number of shared libraries in the process, except the C library's own; their calls are not seen.
 pub(crate) fn shared_libraries() -> u64 {
     if has_dynamic_linker() { super::ranges::libraries() } else { 0 }
 }

@@ -1,5 +1,5 @@
-//! Wrapped functions in a process with a dynamic linker: a slot per symbol, filled by dlsym when the library is loaded or at the first
-//! call, whichever comes first. Each call then costs one load.
+//! Real functions behind the wrappers, in a process with a dynamic linker: one slot per symbol. It is filled by dlsym(3) when the library
+//! is loaded, or at the first call if that is earlier. After that, each call costs one load.
 #![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
 
 use std::ffi::{CStr, c_void};
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Name prefixes of functions outside the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
-/// Wrapped symbol and its next definition.
+/// Wrapped symbol and the address of its next definition, i.e. the real function.
 pub(crate) struct Slot {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
 impl Slot {
-    /// Makes an empty slot for `name`.
+    /// Makes a slot for `name` whose address is not looked up yet.
     pub(crate) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Returns the address of the next definition, or null without one.
+    /// Returns the address of the next definition (the real function); null if there is none.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         // Relaxed suffices: the address is that of code mapped before anyone could call us.
@@ -28,21 +28,21 @@ impl Slot {
         if address.is_null() { self.find() } else { address }
     }
 
-    /// Looks up the next definition before its first call, except for names that C libraries before 2.38 lack. For those dlsym(3) would
-    /// allocate, to report the failure, by system calls that a filter may forbid.
+    /// Looks up the real function before its first call, except for names that C libraries before 2.38 lack. For those, dlsym(3) would
+    /// allocate memory to report the failure, with system calls that a filter may forbid.
     pub(crate) fn find_ahead(&self) {
         if !self.name.to_bytes().starts_with(b"__isoc23_") {
             self.address();
         }
     }
 
-    /// Returns the address of the next definition if already looked up: for functions that the look-up may call.
+    /// Returns the address of the real function if already looked up. For functions that the look-up itself may call.
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// True if the path of the object with the next definition contains all `parts`: other libraries may use the same name.
+    /// True if the path of the library that defines the real function contains all `parts`, since other libraries may use the same name.
     pub(crate) fn is_of(&self, parts: &[&[u8]]) -> bool {
         let path = object_path(self.address()).map(CStr::to_bytes).unwrap_or_default();
         parts.iter().all(|part| path.windows(part.len()).any(|here| here == *part))
@@ -60,7 +60,7 @@ impl Slot {
     }
 }
 
-/// Finds `name` in any loaded object except this library, in load order.
+/// Returns the definition of `name` in the first loaded object that has one, except this library; null if there is none.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     // dlopen(3) may access files.
     if crate::sys::is_shut() {
@@ -104,8 +104,8 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     search.found
 }
 
-/// Returns the tracer that records instead of this one, if the process has several: the first in symbol search order. A tracer of version
-/// 0.2.0 ignores others and records wherever it stands; it is recognized by its file name.
+/// Returns another tracer that records instead of this one, if the process has several: the first in symbol search order records. A tracer
+/// of version 0.2.0 ignores others and always records; it is recognized by its file name.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     struct Search {
         own: *const c_void,
@@ -155,25 +155,25 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
     search.found.map(|path| super::Other { version: b"0.2.0", path: path.to_bytes() })
 }
 
-/// Returns the definition of `name` after this library's in the global scope; null without one.
+/// Returns the definition of `name` that follows this library's in the global scope; null if there is none.
 pub(crate) fn next_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
-/// Returns the definition of `name` that the program itself would find, including this library's; null without one.
+/// Returns the definition of `name` that the program itself would find, which may be this library's; null if there is none.
 pub(crate) fn global_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in NUL.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Returns the definition of `name` in the global scope, else in any loaded object; null without one.
+/// Returns the definition of `name` in the global scope, else in any loaded object; null if there is none.
 pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     let address = global_symbol(name);
     if address.is_null() { loaded_symbol(name) } else { address }
 }
 
-/// Returns the load address of the object that contains `address`, which identifies the object.
+/// Returns the load address of the object that contains `address`; it identifies the object.
 fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }
@@ -196,19 +196,20 @@ fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
     (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
 }
 
-/// Slot of a wrapped function: `slot!("write")`.
+/// Makes the slot of a wrapped function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::terminated(concat!($name, "\0")))
     };
 }
 pub(crate) use slot;
-/// Like [`slot`], for a function that has a slot elsewhere too.
+/// Like [`slot`], for a function that also has a slot elsewhere.
 pub(crate) use slot as slot_again;
-/// Slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Makes the slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
 pub(crate) use slot as called;
 
-/// Address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null without one.
+/// Returns the address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if there is
+/// none.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::global_symbol($crate::real::terminated(concat!($name, "\0")))
@@ -216,7 +217,7 @@ macro_rules! global {
 }
 pub(crate) use global;
 
-/// Address of the definition after this library's in the global scope: `next!("PMPI_Init")`; null without one.
+/// Returns the address of the definition that follows this library's in the global scope: `next!("PMPI_Init")`; null if there is none.
 macro_rules! next {
     ($name:expr) => {
         $crate::real::next_symbol($crate::real::terminated(concat!($name, "\0")))
@@ -224,7 +225,7 @@ macro_rules! next {
 }
 pub(crate) use next;
 
-/// Address of a variable of an MPI library, which may have been loaded by another library only; null without one.
+/// Returns the address of a variable of an MPI library, even if that was loaded by another library only; null if there is none.
 macro_rules! variable {
     ($name:expr) => {
         $crate::real::global_or_loaded_symbol($crate::real::terminated(concat!($name, "\0")))

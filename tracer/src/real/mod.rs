@@ -1,4 +1,4 @@
-//! Next definitions of all wrapped functions, and other symbols of other libraries. This is the only module that knows whether a dynamic
+//! Real functions ("next definitions") behind all wrappers, and other symbols of other libraries. Only this module knows if a dynamic
 //! linker (`loaded`) or the static linker (`linked`, in libdxt_static.a) resolves them.
 #![expect(unsafe_code, reason = "getauxval(3), a symbol for others to find")]
 
@@ -21,13 +21,13 @@ pub(crate) use ranges::object_range;
 
 use std::ffi::CStr;
 
-/// Name of the ELF note (elf(5), PT_NOTE) that marks a program with a tracer linked in.
+/// Name of the ELF note (elf(5), PT_NOTE) that marks a program with a linked-in tracer.
 pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
 
-/// Name of a symbol that only libdxt_tracer.so has.
+/// Name of a symbol that only libdxt_tracer.so exports.
 const VERSION: &CStr = c"dxt_tracer_version";
 
-/// Version string, by which another tracer in the process recognizes this one. Tracers of version 0.2.0 have none.
+/// Exported version string, by which another tracer in the process recognizes this one. Tracers of version 0.2.0 lack it.
 #[cfg(not(dxt_static))]
 #[unsafe(no_mangle)]
 #[used]
@@ -37,15 +37,15 @@ static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
     version
 };
 
-/// Tracer that records in this process instead of this one.
+/// Another tracer, which records in this process instead of this one.
 pub(crate) struct Other {
-    /// Version string.
+    /// Version string of the other tracer.
     pub(crate) version: &'static [u8],
-    /// Path of its library.
+    /// Path of the other tracer's library.
     pub(crate) path: &'static [u8],
 }
 
-/// Converts a symbol name that a macro has terminated with NUL.
+/// Returns `name` as a C string; a macro must have appended the NUL.
 #[cfg(not(dxt_static))]
 pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
     match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -54,15 +54,15 @@ pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
     }
 }
 
-/// True if the program has more privileges than the user who started it (getauxval(3), AT_SECURE), who must not control its output.
+/// True if the program has more privileges than the user who started it, who must not control its output then (getauxval(3), AT_SECURE).
 pub(crate) fn is_secure() -> bool {
     // SAFETY: no preconditions; the kernel has put the answer on the stack.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Neutral return value of a wrapped function that the C library lacks, for types where -1 would be wrong.
+/// Neutral return value of a wrapped function that the C library lacks, by type; -1 would be wrong for some types.
 pub(crate) trait Nothing {
-    /// The neutral value.
+    /// Neutral value of this type.
     const NOTHING: Self;
 }
 
@@ -76,7 +76,7 @@ macro_rules! nothing {
 
 nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
 
-/// Sets errno to ENOSYS and returns the neutral value.
+/// Sets errno to ENOSYS and returns the neutral value of type `T`.
 pub(crate) fn none<T: Nothing>() -> T {
     crate::errno::set(libc::ENOSYS);
     T::NOTHING
@@ -84,17 +84,17 @@ pub(crate) fn none<T: Nothing>() -> T {
 
 /// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.
 ///
-/// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` lists all slots of the
-/// family, for the constructor. A function that the C library lacks returns `missing`.
+/// Each name becomes an exported C function with its own slot; in the body, `real` is the real function. `TABLE` lists all slots of the
+/// family, to be resolved by the constructor. A wrapper whose real function the C library lacks returns `missing`.
 ///
-/// An entry has the type that the libc crate gives the function, if it has the name; `unlike "why"` before an entry's names lifts that.
+/// If the libc crate declares the function, an entry must have the same type; `unlike "why"` before an entry's names lifts that.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
-        /// Slots of this family.
+        /// Slots of all wrapped functions of this table.
         pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
 
-        /// One slot per wrapped symbol.
+        /// Slots: one per wrapped symbol.
         #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
         mod slots {
             pub(super) struct Named(pub(super) $crate::real::Slot);
@@ -127,7 +127,7 @@ macro_rules! hooks {
         $(#[$doc])*
         ///
         /// # Safety
-        /// See the wrapped function of this name: arguments are passed on unchanged.
+        /// Callers must meet the requirements of the wrapped function; the arguments are passed on unchanged.
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
@@ -147,5 +147,5 @@ macro_rules! hooks {
 }
 pub(crate) use hooks;
 
-/// Compiles only if both functions have one type: a wrapped function has the type that the libc crate gives it.
+/// Compiles only if both functions have the same type. Ensures that a wrapped function has the type that the libc crate declares.
 pub(crate) const fn same_type<F: Copy>(_ours: F, _theirs: F) {}

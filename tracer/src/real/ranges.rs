@@ -1,9 +1,9 @@
-//! Address ranges of the loaded objects of the process.
+//! Address ranges of the objects (program and shared libraries) loaded in the process.
 #![expect(unsafe_code, reason = "dl_iterate_phdr(3)")]
 
 use std::ffi::c_void;
 
-/// Returns the first address of the object that contains `address`, and the address past its end; (0, 0) without an object.
+/// Returns the address range (start, end) of the loaded object that contains `address`; (0, 0) if there is none.
 pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
         // SAFETY: the pointer given to dl_iterate_phdr below.
@@ -29,7 +29,7 @@ pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
     if unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut range).cast()) } == 1 { range } else { (0, 0) }
 }
 
-/// Number of shared libraries whose calls a linked-in tracer does not see: all but the C library's own.
+/// Returns the number of shared libraries whose calls a linked-in tracer does not see: all but the C library's own.
 #[cfg(dxt_static)]
 pub(super) fn libraries() -> u64 {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, count: *mut c_void) -> libc::c_int {

@@ -1,4 +1,5 @@
-//! Calls whose file is known only afterwards or not at all: the descriptor was taken by another thread, or the operation was submitted.
+//! Recording of calls whose file is known only afterwards or not at all: another thread changed the descriptor meanwhile, or the operation
+//! was submitted asynchronously.
 
 use super::Call;
 use crate::errno;
@@ -10,14 +11,15 @@ use crate::registry;
 use trace_format::segment::NO_OFFSET;
 
 impl Call {
-    /// Records the call, which returned `result` at `end`, on the record for unknown files; not if it failed with EBADF. Preserves errno.
+    /// Records the call on the pseudo-file for unknown files (`<uncertain>`), unless it failed with EBADF. `end`: time of return, in ticks;
+    /// `result`: return value. Preserves errno.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_uncertain(self, end: u64, op: &'static Op, result: i64) {
         self.end_uncertain_with(end, op, result, errno::save().value());
     }
 
-    /// Records the call like [`Self::end_uncertain`], with `error` for a call that does not set errno.
+    /// Records the call like [`Self::end_uncertain`]. `error`: the call's error, for a call that does not set errno.
     #[cold]
     pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
         let errno = errno::save();
@@ -40,7 +42,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the call like [`Self::kept`], for an operation with its own reference to the file.
+    /// Records blocking time like [`Self::kept`]. `sent`: the file of the asynchronous operation, stored at its submission.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
             Sent::To(file) => self.kept(end, file, op),
@@ -49,7 +51,7 @@ impl Call {
         }
     }
 
-    /// Records a submitted operation that ended at `end` with `result`, negative for an error. Preserves errno.
+    /// Records an asynchronous operation that completed at `end` with `result`; a negative result is an error number. Preserves errno.
     pub(crate) fn end_pending(self, end: u64, pending: &Pending, result: i64) {
         let op = pending.op;
         match (pending.to, u64::try_from(result)) {

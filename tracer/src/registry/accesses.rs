@@ -1,5 +1,5 @@
-//! Access counts by which triggers judge a file: numbers of small and unaligned accesses. They come from segments while these exist; the
-//! file keeps the counts of folded ones.
+//! Counts of small and unaligned accesses per file, by which triggers decide about a file. They are computed from segments while these
+//! exist. When segments are folded into counters, their counts are stored with the file.
 
 use super::records::{File, Stream};
 use crate::filters::{Accesses, Triggers};
@@ -8,18 +8,19 @@ use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutSource, stream_flags};
 use trace_format::op::Layer;
 
-/// Accesses to a file through POSIX, and through other layers directly by the program.
+/// Access counts of a file: through POSIX, and through other layers (direct calls of the program only).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByLayer {
     posix: Accesses,
     others: Accesses,
 }
 
-/// Access counts of folded segments: all, small and unaligned, through POSIX and then through other layers.
+/// Access counts of segments no longer in memory (added to counters): all, small and unaligned accesses through POSIX, then the same
+/// through other layers.
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 
-/// Boundaries at which aligned accesses begin.
+/// Offsets at which an access to a file counts as aligned.
 enum Boundaries {
     Unknown,
     Every(u64),
@@ -53,7 +54,7 @@ impl Boundaries {
     }
 }
 
-/// Access counts of one stream.
+/// Access counts of one stream in progress.
 pub(crate) struct Counting<'a> {
     triggers: &'a Triggers,
     boundaries: Boundaries,
@@ -62,8 +63,8 @@ pub(crate) struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Starts counting for `stream`; `None` if its calls are not counted: calls that move no data, calls of HDF5, and calls of other
-    /// layers than POSIX inside MPI-IO.
+    /// Starts counting accesses of `stream`. Returns `None` if its calls are not counted: they move no data, are HDF5 calls, or belong to a
+    /// layer other than POSIX and are nested in an MPI-IO call.
     pub(crate) fn of(stream: &Stream, triggers: &'a Triggers) -> Option<Self> {
         let is_posix = stream.layer == Layer::Posix;
         // HDF5 calls have no file offsets; the calls nested inside them do.
@@ -80,7 +81,7 @@ impl<'a> Counting<'a> {
         self.sums.unaligned += u64::from(self.boundaries.are_missed_by(offset));
     }
 
-    /// Adds the counts to those of a file.
+    /// Adds the counts to `by_layer`, the counts of a file.
     pub(crate) fn add_to(&self, by_layer: &mut ByLayer) {
         let into = if self.is_posix { &mut by_layer.posix } else { &mut by_layer.others };
         into.all += self.sums.all;
@@ -88,7 +89,7 @@ impl<'a> Counting<'a> {
         into.unaligned += self.sums.unaligned;
     }
 
-    /// Stores the counts in the file before the segments go.
+    /// Adds the counts to those stored with the file, because the segments are about to be replaced by counters.
     pub(crate) fn remember(&self, file: &File) {
         let places = if self.is_posix { &file.gone.0[..3] } else { &file.gone.0[3..] };
         for (place, sum) in places.iter().zip([self.sums.all, self.sums.small, self.sums.unaligned]) {
@@ -98,7 +99,8 @@ impl<'a> Counting<'a> {
 }
 
 impl ByLayer {
-    /// Returns the decisive counts: those of POSIX, which reach storage, if any were seen, else those of other layers.
+    /// Returns the counts by which triggers decide: those of POSIX calls, which reach storage, if there are any, else those of other
+    /// layers.
     pub(crate) fn deciding(&self) -> &Accesses {
         if self.posix.all > 0 { &self.posix } else { &self.others }
     }

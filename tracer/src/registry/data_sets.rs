@@ -1,6 +1,6 @@
-//! HDF5 data sets by (file, path inside it), their streams, and the selections made of them. A data set is created once, never moved, and
-//! found without a lock. A file may hold thousands, so each data set keeps its own streams apart from the file's: one per operation and
-//! kind of selection, so that a segment shows what its call selected.
+//! HDF5 data sets by (file, path inside the file), their streams, and the selections that calls made of them. A data set is created once,
+//! never moved, and found without a lock. A file may hold thousands, so each data set keeps its own streams apart from the file's: one per
+//! operation and kind of selection, so that a segment shows what its call selected.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file::number as number_of_file;
@@ -31,20 +31,21 @@ static USES: Table<Use> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<DataSet>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Data set seen by the tracer.
+/// HDF5 data set that the program has used.
 pub(crate) struct DataSet {
     pub(crate) file: &'static File,
-    /// Path inside the file; empty if unknown.
+    /// Path of the data set inside the HDF5 file; empty if unknown.
     pub(crate) path: &'static [u8],
-    /// Path as it leaves the process, possibly anonymized.
+    /// Path as written to traces, hashed if anonymization is on.
     told: &'static [u8],
-    /// Size of an element in bytes; 0 if unknown.
+    /// Size of one element of the data set in bytes; 0 if unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
-    /// Shape in the journal, as of the last open: number of dimensions + 1 (0 if unknown), number of elements, time.
+    /// Shape of the data set at its last open, as written to the spool's journal: number of dimensions + 1 (0 if unknown), number of
+    /// elements, time of the open.
     opened: [AtomicU64; 3],
-    /// Streams, newest first.
+    /// Streams of the data set, newest first.
     uses: AtomicPtr<Use>,
     /// Next data set in the same hash bucket.
     next: *const DataSet,
@@ -53,7 +54,7 @@ pub(crate) struct DataSet {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for DataSet {}
 
-/// Stream of a data set.
+/// Stream of a data set, with counts of selected elements.
 pub(crate) struct Use {
     data_set: u32,
     op: u16,
@@ -62,14 +63,14 @@ pub(crate) struct Use {
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
-    /// Next stream of the data set.
+    /// Next stream of the same data set.
     next: *const Use,
 }
 
 // SAFETY: as above.
 unsafe impl Sync for Use {}
 
-/// Data moved by a call.
+/// Data moved by a call on a data set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) selection: Selection,
@@ -78,14 +79,14 @@ pub(crate) struct Transfer {
     pub(crate) bytes: u64,
 }
 
-/// Reserves address space for `sets` data sets.
+/// Reserves address space for `sets` HDF5 data sets.
 pub(super) fn prepare(sets: usize) {
     DATA_SETS.prepare(sets);
     USES.prepare(sets * 4);
     PATHS.prepare(sets * if anonymize::is_on() { 192 } else { 64 });
 }
 
-/// Returns the path as it may leave the process: hashed if anonymization is on.
+/// Returns the path in the form that may leave the process: hashed if anonymization is on.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() {
         return Some(path);
@@ -93,7 +94,7 @@ fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Writes all data sets to the journal, which has just been created.
+/// Writes all data sets known so far to the spool's journal, which has just been created.
 pub(super) fn note_all() {
     for set in data_sets() {
         set.note();
@@ -110,12 +111,12 @@ pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
 
-/// Approximate size of all data sets in a trace, in bytes.
+/// Returns the approximate size that all data sets take in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
 }
 
-/// Resets the counts, in a forked child and after a flush.
+/// Resets the counts of selections and elements, in a forked child and after a flush.
 pub(crate) fn forget_counts() {
     for one in USES.iter() {
         one.selections.iter().chain([&one.elements]).for_each(|count| count.store(0, Ordering::Relaxed));
@@ -167,7 +168,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
 }
 
 impl DataSet {
-    /// Size of an element in bytes; 0 if unknown.
+    /// Size of one element of the data set in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self) -> u32 {
         self.element_bytes.load(Ordering::Relaxed)
     }
@@ -188,12 +189,12 @@ impl DataSet {
         self.rank.store(sizes.len().min(MAX_RANK) as u32, Ordering::Relaxed);
     }
 
-    /// True if the shape at the last open is known.
+    /// True if the data set's shape at its last open is known.
     pub(crate) fn has_shape(&self) -> bool {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Records that a call which returned at `end` opened or created the data set, with this number of dimensions and elements.
+    /// Stores the data set's shape. `end`: time in ticks at which the call that opened or created the data set returned.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =
@@ -222,7 +223,7 @@ impl DataSet {
         }
     }
 
-    /// Returns the streams and their counts.
+    /// Returns the data set's streams with their counts of selections.
     pub(crate) fn uses(&self) -> impl Iterator<Item = &'static Use> {
         let mut at = self.uses.load(Ordering::Acquire).cast_const();
         std::iter::from_fn(move || {
@@ -233,7 +234,7 @@ impl DataSet {
         })
     }
 
-    /// Counts `transfer` and returns the id of the stream of `op` on the data set; `None` when the table is full.
+    /// Returns the id of the stream of `op` on the data set, and adds `transfer` to its counts; `None` if the table is full.
     pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
         let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
         if let Some(transfer) = transfer {
@@ -281,7 +282,7 @@ impl Use {
         self.stream
     }
 
-    /// Number of calls by kind of selection.
+    /// Returns the number of calls by kind of selection.
     pub(crate) fn selections(&self) -> [u64; Selection::COUNT] {
         std::array::from_fn(|kind| self.selections[kind].load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Files by canonical path.
+//! Table of files by canonical path.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
@@ -24,19 +24,19 @@ static FILES: Table<File> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Reserves address space for `files` files.
+/// Reserves address space for the records of `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
     PATHS.prepare(files * 128 * names_per_file());
     layouts::prepare(files / 4, files * 128);
 }
 
-/// Memory for names as a multiple of the plain names: anonymized names are kept as well.
+/// Returns the memory needed for names, as a multiple of the plain names: anonymized names are stored too if anonymization is on.
 fn names_per_file() -> usize {
     if anonymize::is_on() { 3 } else { 1 }
 }
 
-/// Returns the file's name as it leaves the process. Names defined by the tracer identify nobody and stay as they are.
+/// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == meetings::PATH {
         return Some(path);
@@ -44,7 +44,7 @@ fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Reserves address space as [`prepare`] does, for counters mode: `limit` files, and the condensed record of all others.
+/// Reserves address space as [`prepare`] does, for counters mode: for `limit` files, and one condensed record for all other files.
 pub(super) fn prepare_counters(limit: usize) {
     // Spare records: threads that find the same new file at the same time may each create one.
     FILES.prepare(limit + 64);
@@ -55,7 +55,8 @@ pub(super) fn prepare_counters(limit: usize) {
     }
 }
 
-/// Counts the file at `path` on the condensed record and returns that; `None` in trace mode unless the job's budget is spent.
+/// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is none: in
+/// trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     let is_spent = budget::is_spent_on_names();
     if is_spent && others::condensed().is_none() {
@@ -67,13 +68,13 @@ pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     Some(condensed)
 }
 
-/// Returns the record for calls on unknown files.
+/// Returns the record for calls whose file is unknown (`<uncertain>`).
 #[cold]
 pub(crate) fn uncertain() -> Option<&'static File> {
     record_of(others::UNCERTAIN_PATH, Identity::default()).or_else(|| condensed(others::UNCERTAIN_PATH))
 }
 
-/// Approximate size of all files in a trace, in bytes, including names that are written as hashes.
+/// Returns the approximate size that all files take in a trace, in bytes, including names that are written as hashes.
 pub(super) fn bytes() -> u64 {
     FILES.len() as u64 * FILE_BYTES + PATHS.len() as u64 + layouts::bytes()
 }
@@ -95,17 +96,18 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
     None
 }
 
-/// Returns the file at `path`, if known.
+/// Returns the record of the file at `path`, if the file is known.
 pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
     find_by(path, path_hash(path))
 }
 
-/// Returns the file at `path` by its known hash.
+/// Returns the record of the file at `path`, whose hash is `hash`, if the file is known.
 pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// Returns the file at `path`, created if absent; or, if it does not fit, the condensed record (counters mode, spent budget) or `None`.
+/// Returns the record of the file at `path`, created if absent. If it does not fit, returns the condensed record for all other files
+/// (counters mode, spent budget) or `None`.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }
@@ -117,7 +119,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// Adds what is newly known of the file, also to the journal.
+/// Stores `identity` in the file's record if it was unknown, and then writes the file to the spool's journal again.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -170,7 +172,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     }
 }
 
-/// Number of the file in the journal.
+/// Returns the number of the file in the spool's journal (its index in the table of files).
 pub(super) fn number(file: &File) -> u32 {
     FILES.index_of(file) as u32
 }
@@ -187,7 +189,7 @@ pub(super) fn note(file: &File) {
     }
 }
 
-/// Writes all files and their layouts to the journal.
+/// Writes all files known so far, and their stripe layouts, to the spool's journal.
 pub(super) fn note_all() {
     // A file under construction has no path yet; its creator will see that the journal exists.
     for file in files().filter(|file| !file.told.is_empty()) {
@@ -200,7 +202,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Discards the access counts of folded segments.
+/// Resets the files' access counts of segments that were replaced by counters.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

@@ -1,4 +1,4 @@
-//! Counters of segments that are folded instead of recorded, per stream. Threads add to them one at a time and first save the previous
+//! Counters per stream of segments that are folded instead of recorded. Threads add to them one at a time and first save the previous
 //! values. So a reader of the spool of a killed process knows exactly what had been added.
 
 use crate::threads;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, compiler_fence};
 use trace_format::counters::{Counters, Previous, SIZE_BINS, size_bin};
 use trace_format::spool::folded;
 
-/// [`Counters`] with serialized updates; `previous` is from the last thread that added.
+/// [`Counters`] of a stream, to which one thread at a time adds. `previous`: end of the last segment that was added.
 #[repr(C)]
 pub(super) struct Folded {
     /// Stream id + 1, for readers of the spool.
@@ -20,20 +20,21 @@ pub(super) struct Folded {
     max_end_offset: AtomicI64,
     previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
-    /// Sums and sizes at the last written trace, and at the last snapshot.
+    /// Values of sums and sizes as of the last written trace (`written`), and as of the last snapshot (`taken`).
     written: [AtomicU64; folded::COUNTS],
     taken: [AtomicU64; folded::COUNTS],
-    /// Extremes at the last snapshot.
+    /// Values of the extremes (minima and maxima) as of the last snapshot.
     taken_extremes: [AtomicU64; folded::EXTREMES],
-    /// Number of the thread's adder, or 0, and the values of sums and `previous` before it began.
+    /// Number of the adder that holds the counters, or 0. `base`: values of sums and `previous` before this adder began.
     adder: AtomicU64,
     base: [AtomicU64; folded::BASES],
 }
 
-/// Maximum attempts to get the counters, the later half 1 ms apart. Then the thread uses new counters, since the holder may be stopped.
+/// Maximum number of attempts to get the counters, the later half 1 ms apart. After that the thread uses new counters: the holder may be a
+/// stopped thread.
 const MOST_WAITS: u32 = 200;
 
-/// Adder of segments that lie in a thread's scratch. Signals are blocked meanwhile.
+/// Means by which a thread adds the segments in its buffer (scratch) to counters. Signals are blocked meanwhile.
 pub(crate) struct Adder<'a> {
     number: u64,
     counted: &'a AtomicU64,
@@ -42,12 +43,13 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder of the scratch with this index; `counted` and `counting` are its masks of slots done and in progress.
+    /// Creates the adder for the scratch with this index. `counted`, `counting`: the scratch's bit masks of slots already added and being
+    /// added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
 
-    /// Marks the slots in `members`, all of one stream, as about to be added to the stream's counters.
+    /// Marks the slots in the bit mask `members`, all of one stream, as about to be added to that stream's counters.
     pub(crate) fn adding(&mut self, members: u64) -> &Self {
         self.counting.store(members, Ordering::Release);
         self.after |= members;
@@ -73,7 +75,7 @@ const _: () = {
 };
 
 impl Folded {
-    /// Creates empty counters for the stream with this id.
+    /// Returns empty counters for the stream with this id.
     pub(super) fn new(stream: u64) -> Self {
         let empty = Counters::default();
         Self {
@@ -94,23 +96,24 @@ impl Folded {
         }
     }
 
-    /// Id of the stream; `None` while the counters are being created.
+    /// Returns the stream's id; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
 
-    /// End of the last segment.
+    /// Returns the end of the last segment that was added.
     pub(super) fn previous(&self) -> Previous {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
-    /// Returns all counters that only grow: sums and sizes.
+    /// Returns the counters that only grow: sums and size bins.
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
         self.sums.iter().chain(&self.sizes)
     }
 
-    /// Takes a snapshot for the trace about to be written: everything added since the last trace. The caller ensures that nothing is added
-    /// meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or without that trace.
+    /// Takes a snapshot of the counters for the trace about to be written: everything added since the last trace. The caller ensures that
+    /// nothing is added meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or
+    /// without that trace.
     pub(super) fn take(&self) {
         for (taken, now) in self.taken.iter().zip(self.counts()) {
             taken.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -131,7 +134,7 @@ impl Folded {
         self.max_end_offset.store(max_end_offset as i64, Ordering::Relaxed);
     }
 
-    /// Ends a snapshot: its values are in a trace, or (`written` is false) must go into the next one.
+    /// Ends the snapshot: its values are in a trace, or (`written` is false) will go into the next one.
     pub(super) fn settle(&self, written: bool) {
         let (from, to) = if written { (&self.taken, &self.written) } else { (&self.written, &self.taken) };
         for (from, to) in from.iter().zip(to) {
@@ -150,7 +153,7 @@ impl Folded {
         self.taken_extremes.iter().zip(empty).for_each(|(taken, empty)| taken.store(empty, Ordering::Relaxed));
     }
 
-    /// Returns the values that belong to the trace being written.
+    /// Returns the snapshot: the values that belong to the trace being written.
     pub(super) fn taken(&self) -> Counters {
         let count =
             |i: usize| self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed));
@@ -172,7 +175,8 @@ impl Folded {
         }
     }
 
-    /// Adds the folded counters; `previous` is the end of their last segment. False if another thread holds the counters for too long.
+    /// Adds counters `c` of several segments; `previous` is the end of the last one. False if another thread holds the counters for too
+    /// long.
     pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let added = self.begin(adder);
         if added {
@@ -183,7 +187,7 @@ impl Folded {
         added
     }
 
-    /// Adds the counters of one segment, whose `sizes` are not filled in. Call after [`Self::begin`].
+    /// Adds counters `c` of one segment; `c.sizes` is not filled in. Call after [`Self::begin`].
     #[inline(always)]
     pub(super) fn add_one(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) {
         self.add_unsized(c, previous);
@@ -225,7 +229,7 @@ impl Folded {
             })
     }
 
-    /// Releases the counters; the segments count as added from the first store on.
+    /// Releases the counters. For a reader after a kill, the segments count as added from the first store of this function on.
     #[inline(always)]
     fn end(&self, adder: &Adder<'_>) {
         adder.is_done();
@@ -281,13 +285,13 @@ impl Folded {
     }
 }
 
-/// Adds to a sum that no other thread changes meanwhile.
+/// Adds `more` to a counter that no other thread changes meanwhile.
 #[inline(always)]
 fn add(sum: &AtomicU64, more: u64) {
     sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
 }
 
-/// Returns the extremes in the order of [`folded::TAKEN_EXTREMES`].
+/// Returns the extremes (minima and maxima) in the order of [`folded::TAKEN_EXTREMES`].
 fn extremes(of: &Counters) -> [u64; folded::EXTREMES] {
     [of.max_duration, of.first_start, of.last_end, of.min_offset as u64, of.max_end_offset as u64]
 }

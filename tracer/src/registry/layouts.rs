@@ -1,5 +1,5 @@
-//! Stripe layouts, read from the file system at open, and again at close or when the program ends: a progressive layout grows while the
-//! file is written.
+//! Stripe layouts (Lustre, CephFS), read from the file system when a file is opened, and again at close or when the program ends: a
+//! progressive layout grows while the file is written.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
 use super::file::number;
@@ -16,42 +16,42 @@ use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
 unsafe impl Record for LayoutText {}
 
 static LAYOUTS: Table<LayoutText> = Table::new();
-/// Attribute values. Kept apart from paths, so that many widely striped files do not use up the space for names.
+/// Attribute values with layouts. Stored separately from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Device numbers + 1 of file systems that know neither attribute (EOPNOTSUPP, not merely a file without one); not queried again.
+/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely a file without one); not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
     [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
-/// Maximum size of a value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032.
+/// Maximum size of an attribute value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032.
 const MOST_BYTES: usize = 65536;
 
-/// Reserves address space for `layouts` layouts of `bytes` bytes in total.
+/// Reserves address space for `layouts` stripe layouts of `bytes` bytes in total.
 pub(super) fn prepare(layouts: usize, bytes: usize) {
     LAYOUTS.prepare(layouts);
     VALUES.prepare(bytes);
 }
 
-/// Size of all layouts, in bytes.
+/// Returns the total size of all layouts, in bytes.
 pub(super) fn bytes() -> u64 {
     VALUES.len() as u64
 }
 
 impl File {
-    /// Returns the layouts at open and at close.
+    /// Returns the file's stripe layouts at open and at close, if known.
     pub(crate) fn layouts(&self) -> [Option<&'static LayoutText>; 2] {
         // SAFETY: null or a record that is never removed.
         [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
     }
 
-    /// True if the file's file system supports layouts.
+    /// True if the file's file system supports stripe layouts.
     pub(crate) fn has_layouts(&self) -> bool {
         !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
     }
 }
 
-/// Writes a layout of a file to the journal.
+/// Writes a file's stripe layout to the spool's journal. `moment`: when it was read, at open or close.
 pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     if journal::is_kept() {
         let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
@@ -59,8 +59,8 @@ pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     }
 }
 
-/// Reads and keeps the stripe layout of the file behind `fd`. Works for ordinary users on every Lustre and CephFS client; a file system
-/// that knows neither attribute is queried once.
+/// Reads and stores the stripe layout of the file behind `fd`. Works for ordinary users on every Lustre and CephFS client; a file system
+/// that supports neither attribute is queried once.
 pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     if !matches!(file.identity.get().kind, FileKind::Regular) {
         return;
@@ -106,7 +106,8 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     }
 }
 
-/// Keeps a value; the second result is true if it is new. Known values are not kept again: a file may be opened and closed endlessly.
+/// Stores an attribute value for the file; the second result is true if it is new. A known value is not stored again: a file may be opened
+/// and closed endlessly.
 fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
     let mut before = file.layouts().into_iter().flatten();
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
@@ -119,7 +120,7 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
     Some((layout, true))
 }
 
-/// Passes the attribute's value to `take`, or returns the errno.
+/// Reads extended attribute `name` of `fd` and passes its value to `take`; returns the errno on failure.
 fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result<T, i32> {
     // Large enough for some 160 stripes; a thread's stack may be too small for it.
     if let Some(mut buffer) = Loan::take() {

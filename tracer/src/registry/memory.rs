@@ -1,5 +1,5 @@
-//! Memory alignment of reads and writes, in trace mode. Two bits of a segment's start hold it as long as the segment lies in the tracer's
-//! memory. Before a segment is encoded or folded, they are counted here per stream; encoded segments have no such bits.
+//! Memory alignment of buffers in reads and writes, in trace mode. Two bits of a segment's start time hold it while the segment lies in the
+//! tracer's memory. Before a segment is encoded or folded, they are counted here per stream; encoded segments have no such bits.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::profiles::Role;
@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
-/// Counts of a stream's packed or folded calls: with a known buffer address, and unaligned. `seen`: all so far; `telling`: at the snapshot
-/// for the trace being written; `told`: in earlier traces.
+/// Buffer alignment counts of a stream's calls that no longer are plain segments (packed or counted): [calls with a known buffer address,
+/// calls with an unaligned buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `told`: in earlier
+/// traces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     seen: [AtomicU64; 2],
@@ -19,14 +20,15 @@ pub(crate) struct Memory {
     told: [AtomicU64; 2],
 }
 
-/// Number of values in [`Costs`].
+/// Number of values in [`Costs`]: calls and ticks of aligned and of unaligned accesses, by direction and size bin.
 const COSTS: usize = 2 * SIZE_BINS * 4;
 
-/// Calls and their time in ticks, by direction (reads, writes), size bin, and alignment.
+/// Number of calls and their total time in ticks, by direction (reads, writes), size bin, and buffer alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// Costs of packed or folded segments; the fields are those of [`Memory`].
+/// Costs of aligned and unaligned calls that no longer are plain segments (packed or counted). The fields mean the same as those of
+/// [`Memory`].
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
@@ -44,27 +46,27 @@ unsafe impl Record for Memory {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Counts of all streams that had such calls.
+/// Alignment counts of all streams that have any.
 static MEMORIES: Table<Memory> = Table::new();
 
-/// Reserves address space for `streams` streams.
+/// Reserves address space for the alignment counts of `streams` streams.
 pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
 
-/// Returns the initial pointer of a stream without such calls.
+/// Returns the initial pointer of a stream without alignment counts.
 pub(super) const fn none() -> AtomicPtr<Memory> {
     AtomicPtr::new(std::ptr::null_mut())
 }
 
 impl Stream {
-    /// Returns the stream's counts, if any.
+    /// Returns the stream's alignment counts, if there are any.
     fn memory(&self) -> Option<&'static Memory> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.memory.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Returns the stream's counts, created if absent; `None` if the table is full.
+    /// Returns the stream's alignment counts, created if absent; `None` if the table is full.
     fn own_memory(&self) -> Option<&'static Memory> {
         if self.memory().is_none() {
             let new = std::ptr::from_ref(MEMORIES.push_zeroed()?).cast_mut();
@@ -76,7 +78,7 @@ impl Stream {
 }
 
 impl Memory {
-    /// Takes the snapshot for the trace about to be written, without segments still in slots.
+    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments still in slots.
     fn take(&self) -> [u64; 2] {
         take(&self.seen, &self.telling, &self.told)
     }
@@ -108,7 +110,7 @@ impl Costs {
         }
     }
 
-    /// Returns the non-empty rows: (true for writes, size bin, calls and ticks of aligned, then of unaligned calls).
+    /// Returns the rows that are not zero: true for writes, size bin, [calls and ticks of aligned, then of unaligned calls].
     pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, usize, [u64; 4])> {
         let of = |(number, row): (usize, &[u64])| {
             let row: [u64; 4] = row.try_into().unwrap_or_default();
@@ -118,13 +120,13 @@ impl Costs {
     }
 }
 
-/// Index in [`Costs`] of the count of such calls; their time is at the next index.
+/// Returns the index in [`Costs`] at which a call like `segment` is counted; the next index holds the time.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }
 
-/// Passes the counts of known and unaligned buffers per run of one stream in the filled `slots` to `with`, and each segment's cost index
-/// and ticks to `cost`.
+/// Computes counts for the filled `slots`. Calls `with` per run of segments of one stream: number of known and of unaligned buffers. Calls
+/// `cost` per segment: index in [`Costs`], and ticks.
 fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnMut(StreamId, [u64; 2])) {
     for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
         let Some(first) = run.first().filter(|_| run.iter().any(|slot| slot.memory_unaligned().is_some())) else {
@@ -143,7 +145,8 @@ fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnM
     }
 }
 
-/// Counts segments that are about to lose their bits; `back` reverts this if they keep them after all.
+/// Counts the alignment of segments that are about to be encoded and so lose their bits. `back`: subtracts instead, if they keep them after
+/// all.
 pub(crate) fn note(slots: &[Segment], back: bool) {
     let add = |place: &AtomicU64, count: u64| {
         let count = if back { count.wrapping_neg() } else { count };
@@ -161,7 +164,8 @@ pub(crate) fn note(slots: &[Segment], back: bool) {
     SEEN.seen.iter().zip(costs.0).for_each(|(place, count)| add(place, count));
 }
 
-/// Counts segments that are folded, without a local [`Costs`] table, which would not fit on the program's stack.
+/// Counts the buffer alignment of segments that are about to be replaced by counters. Uses no local [`Costs`] table, which would not fit on
+/// the program's stack.
 pub(crate) fn note_folded(slots: &[Segment]) {
     let cost = |at: usize, ticks| {
         if let Some([calls, time]) = SEEN.seen.get(at..at + 2) {
@@ -178,7 +182,8 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// Takes the snapshot for the trace about to be written: by stream, and costs. `slots` will be written directly and still have their bits.
+/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that go into the trace
+/// directly and still have their alignment bits.
 pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
     let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.told));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();
@@ -200,7 +205,7 @@ pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64;
     (by_stream, costs)
 }
 
-/// Marks the snapshot as written.
+/// Marks the counts in the snapshot as written to a trace.
 pub(crate) fn settle_told() {
     stream::streams()
         .filter_map(|(_, stream)| stream.memory())
@@ -208,7 +213,7 @@ pub(crate) fn settle_told() {
     settle(&SEEN.telling, &SEEN.told);
 }
 
-/// Discards all counts, which are the parent's, in a forked child.
+/// Discards all alignment counts in a forked child: they are the parent's.
 pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     let zero = |places: &[AtomicU64]| places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     streams.for_each(|stream| stream.memory.store(std::ptr::null_mut(), Ordering::Relaxed));

@@ -1,5 +1,5 @@
-//! Registry of the ids in segments: files by path, and streams by (file, operation, flags). Ids are assigned at first use and never
-//! removed; lookups take no lock. Works in signal handlers: nothing here allocates.
+//! Registry of the ids that segments contain: files by path, and streams by (file, operation, flags). Ids are assigned at first use and
+//! never removed; lookups take no lock. Works in signal handlers: nothing here allocates.
 
 mod accesses;
 mod data_sets;
@@ -38,14 +38,14 @@ pub(crate) use stream::{
 };
 pub(crate) use views::{View, Viewed, views};
 
-/// Capacity of streams per file in counters mode, on average.
+/// Capacity for streams in counters mode: average number per file.
 const COUNTED_STREAMS_PER_FILE: usize = 8;
-/// Capacity of streams reserved for the condensed record.
+/// Capacity for streams of the condensed record, which stands for all files without records of their own.
 const CONDENSED_STREAMS: usize = 1024;
-/// Capacity of profiles per file: one per layer that files are commonly used through.
+/// Capacity of profiles per file, on average: one per layer that files are commonly used through.
 const PROFILES_PER_FILE: usize = 3;
 
-/// Reserves the tables as [`prepare`] does, for counters mode: at most `files` files have records, and all others share one.
+/// Reserves the tables as [`prepare`] does, for counters mode: at most `files` files have records, and all others share a condensed one.
 pub(crate) fn prepare_counters(files: usize) {
     file::prepare_counters(files);
     stream::prepare_counters(files * COUNTED_STREAMS_PER_FILE, CONDENSED_STREAMS);
@@ -55,19 +55,19 @@ pub(crate) fn prepare_counters(files: usize) {
     views::prepare(files);
 }
 
-/// Maximum number of streams with counters in counters mode: all.
+/// Returns the maximum number of streams with counters: in counters mode, all streams.
 pub(crate) fn counted_streams() -> usize {
     stream::capacity()
 }
 
-/// Discards all counts and profiles, in a forked child, which has one thread.
+/// Discards all counts and profiles in a forked child, which has one thread.
 pub(crate) fn start_empty() {
     forget_counters();
     memory::forget(stream::streams().map(|(_, stream)| stream));
     profiles::forget(files());
 }
 
-/// Reserves address space for the tables: `files` files and twice as many streams.
+/// Reserves address space for the tables: for `files` files and twice as many streams.
 pub(crate) fn prepare(files: usize) {
     file::prepare(files);
     stream::prepare(files * 2);
@@ -83,12 +83,12 @@ pub(crate) fn prepare_for_tests() {
     ONCE.call_once(|| prepare(1 << 12));
 }
 
-/// Approximate size of all tables in a trace, uncompressed, in bytes.
+/// Returns the approximate size that all tables take in a trace, uncompressed, in bytes.
 pub(crate) fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
 }
 
-/// Resets the counts of files and data sets outside of their streams, after a trace has been written.
+/// Resets counts that files and data sets keep outside of their streams, after a trace has been written.
 pub(crate) fn forget_counts() {
     file::forget_gone();
     data_sets::forget_counts();
@@ -96,7 +96,7 @@ pub(crate) fn forget_counts() {
     views::forget_counts();
 }
 
-/// Discards the counters, which are the parent's, in a forked child.
+/// Discards all streams' counters in a forked child: they are the parent's.
 pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();
@@ -104,19 +104,19 @@ pub(crate) fn forget_counters() {
     views::forget_counts();
 }
 
-/// Writes everything to the spool's journal, which has just been created.
+/// Writes all files, streams and data sets known so far to the spool's journal, which has just been created.
 pub(crate) fn note_all() {
     file::note_all();
     stream::note_all();
     data_sets::note_all();
 }
 
-/// Places the counters in the spool from now on.
+/// Moves the streams' counters into `part`, a part of the spool.
 pub(crate) fn lend_counters(part: crate::memory::Lent) {
     stream::lend_counters(part);
 }
 
-/// Allocates space for counters, before allocation becomes impossible.
+/// Makes memory for the streams' counters usable now, because that is impossible later.
 pub(crate) fn back_ahead() {
     stream::back_ahead();
 }

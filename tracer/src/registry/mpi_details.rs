@@ -10,13 +10,13 @@ use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 
 const BUCKETS: usize = 1 << 10;
-/// Number of datatype kinds, including one for unknown kinds.
+/// Number of kinds of MPI datatypes (by constructor), including one for unknown kinds.
 const KINDS: usize = Combiner::COUNT + 1;
-/// Number of datatype roles.
+/// Number of roles of datatypes: etype, filetype, read buffer, write buffer.
 const ROLES: usize = 4;
-/// Number of datatype counts per file: kinds by role, then extent bins by role.
+/// Number of datatype counters per file: datatype kinds for each role, then size bins of the extent for each role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
-/// Maximum times that a file's hints are queried: a program may reopen it with different ones.
+/// Maximum number of times that a file's hints are queried: a program may reopen it with different ones.
 const MOST_LOOKS: u32 = 4;
 
 // SAFETY: found only once it is complete.
@@ -43,17 +43,17 @@ pub(crate) struct MpiDetails {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for MpiDetails {}
 
-/// Counted properties of a datatype.
+/// Properties of an MPI datatype that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// Constructor that made the datatype.
+    /// MPI constructor that made the datatype (contiguous, vector and so on).
     pub(crate) combiner: Combiner,
-    /// Bin of the extent; `None` if the library does not report it.
+    /// Size bin of the datatype's extent; `None` if the MPI library does not report it.
     pub(crate) extent_bin: Option<usize>,
 }
 
 impl Datatype {
-    /// Encodes the datatype for an atomic.
+    /// Encodes the datatype as one number, to be stored in an atomic.
     pub(crate) fn to_raw(self) -> u64 {
         let bin = self.extent_bin.map_or(u32::MAX, |bin| bin as u32);
         u64::from(bin) << 32 | u64::from(u32::from(self.combiner))
@@ -67,20 +67,20 @@ impl Datatype {
 
 pub(crate) struct Hint {
     pub(crate) file: &'static File,
-    /// Requested by the program, or in effect.
+    /// Origin of the hint: requested by the program, or in effect in MPI.
     pub(crate) origin: HintOrigin,
     pub(crate) key: &'static [u8],
     pub(crate) value: &'static [u8],
 }
 
-/// Reserves address space for `files` files.
+/// Reserves address space for the MPI-IO details of `files` files.
 pub(super) fn prepare(files: usize) {
     DETAILS.prepare(files);
     HINTS.prepare(files * 2);
     TEXTS.prepare(files * 128);
 }
 
-/// Returns the details of all files, in the order of first opening.
+/// Returns the MPI-IO details of all files, in the order of first opening.
 pub(crate) fn mpi_details() -> impl Iterator<Item = &'static MpiDetails> {
     DETAILS.iter()
 }
@@ -89,13 +89,13 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
     HINTS.iter()
 }
 
-/// Resets the counts, in a forked child and after a flush.
+/// Resets the counts of datatypes and views, in a forked child and after a flush.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
     DETAILS.iter().for_each(|details| details.view.forget());
 }
 
-/// Returns the details of `file`, created if absent; `None` when the table is full.
+/// Returns the MPI-IO details of `file`, created if absent; `None` if the table is full.
 pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails> {
     let bucket = &HEADS[file.hash as usize % BUCKETS];
     loop {
@@ -125,12 +125,12 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
 }
 
 impl MpiDetails {
-    /// True if the hints should be queried again; counts the query.
+    /// True if the file's hints should be queried again. Each call counts as a query, up to [`MOST_LOOKS`].
     pub(crate) fn wants_hints(&self) -> bool {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Keeps a hint, unless it is known or the table is full.
+    /// Stores a hint, unless it is known already or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)
@@ -143,7 +143,7 @@ impl MpiDetails {
         }
     }
 
-    /// Counts a use of the datatype in this role.
+    /// Counts a use of `datatype` in `role` (etype, filetype, or buffer of a read or write).
     #[inline]
     pub(crate) fn count_datatype(&self, role: DatatypeRole, datatype: Datatype) {
         let (role, kind) = (u32::from(role) as usize, (u32::from(datatype.combiner) as usize).min(KINDS - 1));
@@ -166,14 +166,14 @@ impl MpiDetails {
         self.counts().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Returns the counts by datatype kind and extent bin; [`datatypes`] and [`extents`] decode them.
+    /// Returns the file's datatype counters; [`datatypes`] and [`extents`] decode them.
     pub(crate) fn datatype_counts(&self) -> [u64; DATATYPE_COUNTS] {
         let mut counts = self.counts();
         std::array::from_fn(|_| counts.next().map_or(0, |count| count.load(Ordering::Relaxed)))
     }
 }
 
-/// Returns the datatypes in use and the number of calls with each.
+/// Decodes the datatypes in use, each with its role and number of calls.
 pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, Combiner, u64)> {
     let roles = counts.chunks_exact(KINDS).take(ROLES).enumerate();
     roles.flat_map(|(role, kinds)| {
@@ -182,7 +182,7 @@ pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item =
     })
 }
 
-/// Returns the number of calls by extent bin, for each role with any.
+/// Decodes the number of calls per size bin of the datatypes' extents, for each role that was used.
 pub(crate) fn extents(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
     let roles = counts.get(ROLES * KINDS..).unwrap_or_default().chunks_exact(SIZE_BINS).enumerate();
     let bins = roles.map(|(role, bins)| (role, std::array::from_fn(|bin| bins.get(bin).copied().unwrap_or(0))));

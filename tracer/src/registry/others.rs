@@ -1,4 +1,4 @@
-//! The condensed record of all files beyond a limit, in counters mode, and in any mode once the job's budget is spent. Its sums are exact,
+//! The condensed record: one record for all files beyond a limit (counters mode), or once the job's budget is spent. Its sums are exact,
 //! but the individual files are lost; their number is estimated in 4 KiB: Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
 #![expect(unsafe_code, reason = "a reference into reserved memory")]
 
@@ -7,28 +7,29 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 pub(crate) const PATH: &[u8] = b"<other files>";
 
-/// Path of the record for calls on unknown files (`handles/target.rs`).
+/// Path of the record for calls whose file is unknown (`handles/target.rs`).
 pub(super) const UNCERTAIN_PATH: &[u8] = b"<uncertain>";
 
-/// Number of registers: the standard error is 1.04 / sqrt(4096) = 1.6 %.
+/// Number of registers of the estimator: the standard error is 1.04 / sqrt(4096) = 1.6 %.
 const REGISTERS: usize = 1 << 12;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static CONDENSED: AtomicPtr<File> = AtomicPtr::new(std::ptr::null_mut());
 static HIGHEST: [AtomicU8; REGISTERS] = [const { AtomicU8::new(0) }; REGISTERS];
 
-/// Counts all files beyond the first `limit` on `condensed`.
+/// Counts all files beyond the first `limit` on the single record `condensed` from now on.
 pub(super) fn begin(limit: usize, condensed: &'static File) {
     CONDENSED.store(std::ptr::from_ref(condensed).cast_mut(), Ordering::Release);
     LIMIT.store(limit, Ordering::Release);
 }
 
-/// Maximum number of files with records of their own.
+/// Returns the maximum number of files that have records of their own.
 pub(super) fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Returns the condensed record; `None` in trace mode unless the job's budget is spent.
+/// Returns the single record that stands for all files without records of their own. `None` in trace mode, unless the job's budget is
+/// spent.
 pub(crate) fn condensed() -> Option<&'static File> {
     // SAFETY: null or a record of the table of files.
     unsafe { CONDENSED.load(Ordering::Acquire).as_ref() }
@@ -38,7 +39,7 @@ pub(super) fn is_condensed(file: &File) -> bool {
     std::ptr::eq(file, CONDENSED.load(Ordering::Relaxed))
 }
 
-/// Adds the file whose path has this hash to the estimate.
+/// Adds the file whose path has this hash to the estimated number of files that share one record.
 pub(super) fn seen(hash: u64) {
     let mixed = mix(hash);
     let register = (mixed >> 52) as usize;
@@ -55,7 +56,7 @@ const fn mix(hash: u64) -> u64 {
     hash ^ hash >> 31
 }
 
-/// Estimated number of distinct files on the condensed record, within a few percent.
+/// Returns the estimated number of distinct files that share one record, within a few percent.
 pub(crate) fn estimate() -> u64 {
     let registers = REGISTERS as f64;
     let (mut sum, mut empty) = (0.0, 0_u32);

@@ -4,13 +4,13 @@
 use crate::filters::{self, Choice, Paths};
 use crate::job;
 
-/// Decision on a path.
+/// Decision whether a path is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Recorded,
-    /// Not recorded: part of the system.
+    /// Not recorded: file of the operating system.
     System,
-    /// Not recorded: shared memory, session files or settings of the MPI library.
+    /// Not recorded: shared memory, session files or configuration files of the MPI library.
     MpiInternal,
     /// Not recorded: matches DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
     Excluded,
@@ -18,7 +18,7 @@ pub(crate) enum Verdict {
     NotIncluded,
 }
 
-/// Directories of the operating system: programs, libraries, settings, kernel interfaces.
+/// Directories of the operating system, whose files are not recorded: programs, libraries, settings, kernel interfaces.
 const SYSTEM: [&[u8]; 14] = [
     b"/usr/",
     b"/lib/",
@@ -36,11 +36,11 @@ const SYSTEM: [&[u8]; 14] = [
     b"/dev/dri/",
 ];
 
-/// Devices that hold no data.
+/// Devices that hold no data and are not recorded.
 const DEVICES: [&[u8]; 7] =
     [b"/dev/null", b"/dev/tty", b"/dev/console", b"/dev/ptmx", b"/dev/random", b"/dev/urandom", b"/dev/log"];
 
-/// Prefixes of MPI libraries' files in shared memory.
+/// Prefixes of the paths of files that MPI libraries keep in shared memory.
 const MPI_INTERNAL: [&[u8]; 7] = [
     b"/dev/shm/mpich_",
     b"/dev/shm/vader_segment",
@@ -55,10 +55,11 @@ const MPI_INTERNAL: [&[u8]; 7] = [
 /// `prterun.HOST.PID.UID`), in any directory for temporary files.
 const MPI_SESSIONS: [&[u8]; 3] = [b"ompi.", b"prte.", b"prterun."];
 
-/// Settings files that MPI libraries look for, also in the working directory and the user's home.
+/// Configuration files that MPI libraries look for, also in the working directory and the user's home.
 const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"/.pmix/mca-params.conf"];
 
-/// Decides on a canonical absolute path. Patterns are compared only for files that are not recorded yet.
+/// Decides whether a file is recorded, by its canonical absolute path. The user's patterns are compared only for files that are not
+/// recorded yet.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
     judge_by(path, filters::current().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
 }
@@ -91,7 +92,7 @@ fn by_default(path: &[u8]) -> Verdict {
     }
 }
 
-/// True if `path` is a session directory on `host` or lies in one. Host names may appear without their domain.
+/// True if `path` is an MPI library's session directory on `host`, or lies in one. Host names may appear without their domain.
 fn is_in_session(path: &[u8], host: &str) -> bool {
     let host = host.split('.').next().unwrap_or_default().as_bytes();
     let is = |name: &[u8]| {

@@ -1,5 +1,6 @@
-//! Profiles per file and layer, in counters mode. They do not fit into atomics, so each has a lock, which a thread takes once per run of
-//! accesses that it folds, never in the append. Accesses that do not get the lock in time are counted as not profiled.
+//! Profiles (access statistics) per file and layer, in counters mode. They do not fit into atomics, so each has a lock. A thread takes it
+//! once per run of accesses that it folds, never when it appends a segment. Accesses that do not get the lock in time are counted as not
+//! profiled.
 #![expect(unsafe_code, reason = "a cell guarded by a flag; references into reserved memory")]
 
 use super::others;
@@ -10,15 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use trace_format::op::Layer;
 use trace_format::profile::{Last, Profile};
 
-/// Maximum yields before a thread gives up on the lock.
+/// Maximum number of times that a thread yields before it gives up on the lock.
 const MOST_YIELDS: u32 = 1_000;
 
-/// Profile of a file through one layer, with its lock.
+/// Access statistics of a file through one I/O layer, with a lock.
 pub(crate) struct Profiled {
     layer: Layer,
     taken: AtomicBool,
     cell: UnsafeCell<(Profile, Last)>,
-    /// Next profile of the file.
+    /// Next profile of the same file.
     next: *const Self,
 }
 
@@ -35,11 +36,11 @@ pub(super) fn prepare(count: usize) {
     PROFILES.prepare(count);
 }
 
-/// Effect of a stream's operations on a profile.
+/// Role of a stream's operations in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// No effect: they move no data, or failed.
+    /// No role: the operations move no data, or failed.
     None = 0,
     Reads = 1,
     Writes = 2,
@@ -84,7 +85,7 @@ impl Profiled {
 }
 
 impl File {
-    /// Runs `work` on the file's profile through `layer`; `None` if the table is full or the lock was not available.
+    /// Runs `work` on the profile of the file's accesses through `layer`; `None` if the table is full or the lock was not available.
     pub(crate) fn with_profile<T>(
         &'static self,
         layer: Layer,
@@ -93,19 +94,20 @@ impl File {
         of(self, layer)?.with(|(profile, last)| work(profile, last))
     }
 
-    /// Adds back a profile that [`Self::take_profiles`] took.
+    /// Merges a profile that [`Self::take_profiles`] removed back into the file's profile.
     pub(crate) fn give_back(&'static self, layer: Layer, taken: &Profile) {
         self.with_profile(layer, |profile, _| profile.merge(taken));
     }
 
-    /// Alignment of accesses to the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known.
+    /// Returns the boundary in bytes at which aligned accesses to the file begin: the stripe size, or else `st_blksize`; 0 if neither is
+    /// known.
     pub(crate) fn alignment(&self) -> u64 {
         let [at_open, _] = self.layouts();
         let stripe = at_open.and_then(|layout| trace_format::layout::stripe_size(layout.source, layout.bytes));
         stripe.unwrap_or_else(|| u64::from(self.identity.get().block_size))
     }
 
-    /// Returns and resets the file's profiles.
+    /// Removes and returns the file's profiles, one per layer.
     pub(crate) fn take_profiles(&'static self) -> Vec<(Layer, Profile)> {
         let mut at = self.profiles.load(Ordering::Acquire).cast_const();
         let mut taken = Vec::new();
@@ -120,7 +122,7 @@ impl File {
 }
 
 impl Stream {
-    /// True if all operations of the stream are on one file, so that each offset can be compared with the previous one.
+    /// True if the stream's offsets can be compared with each other to detect sequential access: all its calls are on one file.
     pub(crate) fn has_order(&self) -> bool {
         !others::is_condensed(self.file)
     }
@@ -133,7 +135,7 @@ pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     unsafe { PROFILES.clear() };
 }
 
-/// Returns the list of a file without profiles.
+/// Returns the initial pointer of a file that has no profiles.
 pub(super) const fn none() -> AtomicPtr<Profiled> {
     AtomicPtr::new(std::ptr::null_mut())
 }

@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
 
-/// Result of fstat(2).
+/// File's identity and kind, as fstat(2) reports them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Identity {
     pub(crate) kind: FileKind,
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// Preferred I/O size in bytes.
+    /// Preferred I/O size in bytes (`st_blksize`).
     pub(crate) block_size: u32,
 }
 
-/// [`Identity`] that may become known later than the path, since a path may be queried before the file is opened.
+/// [`Identity`] that may become known later than the path: a path may be queried before the file is opened.
 pub(crate) struct KnownIdentity {
     kind: AtomicU32,
     device: AtomicU64,
@@ -31,7 +31,7 @@ pub(crate) struct KnownIdentity {
 }
 
 impl KnownIdentity {
-    /// Starts with `identity`, which may be unknown.
+    /// Returns a value that holds `identity`, which may be unknown.
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             kind: AtomicU32::new(identity.kind.into()),
@@ -41,7 +41,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Returns the first known result of fstat(2).
+    /// Returns the stored identity, which is the first one that became known.
     pub(crate) fn get(&self) -> Identity {
         Identity {
             kind: self.kind.load(Ordering::Acquire).into(),
@@ -64,31 +64,31 @@ impl KnownIdentity {
     }
 }
 
-/// File seen by the tracer. One record per path; only its atomics change.
+/// File that the program has used. One record per path; only its atomics change.
 pub(crate) struct File {
     /// Canonical absolute path. Never leaves the process; see `told`.
     pub(crate) real_path: &'static [u8],
-    /// Hash of `real_path`.
+    /// Hash of `real_path`, for lookups.
     pub(super) key: u64,
-    /// Name in traces and spools: the path, hashed if anonymization is on ([`crate::anonymize`]).
+    /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
     pub(crate) told: &'static [u8],
-    /// Hash of `told`, which identifies the file outside of the process.
+    /// Hash of `told`, by which other processes and readers identify the file.
     pub(crate) hash: u64,
-    /// Result of fstat(2) when first seen.
+    /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,
-    /// Stream ids + 1 of the most frequent operations, separately for each combination of [`Within`].
+    /// Stream ids + 1 of the most frequent operations (0 if there is none yet), separately for each combination of [`Within`].
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
-    /// Streams, newest first.
+    /// Streams of the file, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
-    /// Profiles, in counters mode.
+    /// Profiles of the file per layer, in counters mode.
     pub(super) profiles: AtomicPtr<Profiled>,
-    /// Layouts at open and at close.
+    /// Stripe layouts at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
-    /// Last check that `real_path` is the kernel's path of the file.
+    /// Result of the last check that `real_path` is the path by which the kernel knows the file.
     pub(crate) plain: Plain,
-    /// True if the file system supports layouts but the file had none when opened.
+    /// True if the file system supports stripe layouts but the file had none when opened.
     pub(super) may_get_layout: AtomicBool,
-    /// Access counts of folded segments, for triggers.
+    /// Access counts, for triggers, of segments that were replaced by counters.
     pub(super) gone: Gone,
     /// Next file in the same hash bucket.
     pub(super) next: *const File,
@@ -97,35 +97,35 @@ pub(crate) struct File {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for File {}
 
-/// Layout as returned by the file system.
+/// Stripe layout of a file, as returned by the file system.
 pub(crate) struct LayoutText {
-    /// File system that defines the structure.
+    /// File system whose format the bytes have.
     pub(crate) source: LayoutSource,
-    /// Value of the attribute.
+    /// Value of the extended attribute.
     pub(crate) bytes: &'static [u8],
 }
 
-/// Stream of segments. Created once; only its atomics change.
+/// Stream: segments with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// Id, the index in the table.
+    /// Stream id, which is the index in the table of streams.
     pub(crate) id: AtomicU64,
     pub(crate) file: &'static File,
     pub(crate) op: u16,
     pub(super) is_data: bool,
-    /// Bits of [`stream_flags`].
+    /// Properties of the stream's calls (failed, nested and so on), as bits of [`stream_flags`].
     pub(crate) flags: u8,
-    /// Errno of a failed stream.
+    /// Errno of the calls, in a stream of failed calls.
     pub(crate) errno: u16,
     pub(crate) layer: Layer,
-    /// Effect on profiles.
+    /// Role of the stream's calls in profiles (read, write or none).
     pub(crate) role: Role,
-    /// True if segments were packed, so that the stream's definition must be in the trace.
+    /// True if segments of the stream were packed (encoded in memory), so that the stream's definition must be in the trace.
     pub(super) used: AtomicBool,
-    /// Counters of folded segments; null if there are none.
+    /// Counters of those calls of the stream that are not recorded as segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
-    /// Memory alignment of its calls.
+    /// Memory alignment counts of the stream's calls.
     pub(super) memory: AtomicPtr<Memory>,
-    /// Next stream of the file.
+    /// Next stream of the same file.
     pub(super) next: *const Stream,
 }
 

@@ -1,4 +1,4 @@
-//! Streams by (file, operation, flags, errno), and counters of segments that are not recorded one by one.
+//! Streams by (file, operation, flags, errno), and counters of segments that were folded instead of recorded individually.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file;
@@ -29,17 +29,17 @@ unsafe impl Record for Folded {
 static STREAMS: Table<Stream> = Table::new();
 static FOLDED: Table<Folded> = Table::new();
 
-/// Libraries inside whose calls a call was made: bit 0 MPI-IO, bit 1 HDF5.
+/// Set of libraries that a call is nested in: bit 0 for an MPI call, bit 1 for an HDF5 call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Within(u8);
 
 impl Within {
-    /// Number of combinations.
+    /// Number of possible sets.
     pub(super) const COUNT: usize = 4;
-    /// Call made directly by the program.
+    /// Empty set: the program itself made the call.
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Builds the set from being inside an MPI call and inside an HDF5 call.
+    /// Builds the set. `mpi`: the call is inside an MPI call; `hdf5`: it is inside an HDF5 call.
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
@@ -48,13 +48,13 @@ impl Within {
         self.0 & 1 != 0
     }
 
-    /// Index of a frequent operation's stream in the file's table.
+    /// Returns the index in a file's table of frequent streams. `place`: index of the operation there.
     #[inline(always)]
     fn place(self, place: u8) -> usize {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
     }
 
-    /// Corresponding bits of [`stream_flags`].
+    /// Returns the bits of [`stream_flags`] that correspond to the set.
     pub(super) fn flags(self) -> u8 {
         let nested = if self.mpi() { stream_flags::NESTED } else { 0 };
         nested | if self.0 & 2 != 0 { stream_flags::IN_HDF5 } else { 0 }
@@ -69,10 +69,11 @@ pub(super) fn prepare(streams: usize) {
     memory::prepare(streams);
 }
 
-/// Number of streams beyond which only the condensed record gets new ones.
+/// Number of streams above which new ones are created only for the condensed record (all files without records of their own).
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Reserves address space like [`prepare`], for counters mode: `streams` of files with own records, `condensed` of the condensed record.
+/// Reserves address space like [`prepare`], for counters mode. `streams`: number for files with records of their own; `condensed`: number
+/// for the condensed record of all other files.
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
@@ -80,17 +81,17 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     LIMIT.store(all - condensed, Ordering::Relaxed);
 }
 
-/// Maximum number of streams.
+/// Returns the maximum number of streams.
 pub(super) fn capacity() -> usize {
     STREAMS.capacity()
 }
 
-/// Approximate size of all streams in a trace, in bytes.
+/// Returns the approximate size that all streams take in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     STREAMS.len() as u64 * STREAM_BYTES
 }
 
-/// Returns all streams by id.
+/// Returns all streams with their ids, in order of id.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.numbered().map(|(id, stream)| (id as u32, stream))
 }
@@ -99,7 +100,8 @@ pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
     STREAMS.get(id.0 as usize)
 }
 
-/// Returns the id of the stream of `op` on `file`; `None` when the table is full.
+/// Returns the id of the stream of `op` on `file`, created if absent; `None` if the table is full. `within`: libraries that the call is
+/// nested in.
 #[inline(always)]
 pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
     if let Some(place) = op.frequent() {
@@ -115,19 +117,20 @@ pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Opt
     Some(id)
 }
 
-/// Returns the id of the stream of failed calls of `op` on `file` with `errno`; `None` when the table is full.
+/// Returns the id of the stream of failed calls of `op` on `file` with `errno`, created if absent; `None` if the table is full.
 #[cold]
 pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
 }
 
-/// Returns the id of the stream of calls of `op` on `file` with `marks`, bits of [`stream_flags`]; `None` when the table is full.
+/// Returns the id of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table
+/// is full.
 #[cold]
 pub(crate) fn marked_id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
     find_or_add(file, op, marks | within.flags(), 0)
 }
 
-/// Adds a stream of `op` on `file` that is not in the file's list, for a data set in the file that keeps its own list.
+/// Creates a stream of `op` on `file` outside of the file's list: an HDF5 data set in the file lists its streams itself.
 #[cold]
 pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
     if is_left_out(op) {
@@ -151,7 +154,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     Some(StreamId(id as u32))
 }
 
-/// Returns the id of the matching stream, added if absent; `None` if the table is full or the layer is excluded.
+/// Returns the id of the matching stream, added if absent; `None` if the table is full or DXT_LAYERS excludes the operation's layer.
 #[cold]
 pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     if is_left_out(op) {
@@ -192,12 +195,12 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
     }
 }
 
-/// True if the operation's layer is excluded.
+/// True if DXT_LAYERS excludes the operation's layer.
 fn is_left_out(op: &Op) -> bool {
     filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
 
-/// Writes the stream's definition to the journal, with the file's number there.
+/// Writes the stream's definition to the spool's journal.
 fn note(stream: &Stream) {
     if journal::is_kept() {
         let (id, file) = (stream.id.load(Ordering::Acquire) as u32, file::number(stream.file));
@@ -210,28 +213,28 @@ pub(super) fn note_all() {
     streams().filter(|(_, stream)| stream.op != 0).for_each(|(_, stream)| note(stream));
 }
 
-/// Places counters in the spool from now on. None may exist yet.
+/// Moves the counters of streams into `part`, a part of the spool. No counters may exist yet.
 pub(super) fn lend_counters(part: Lent) {
     // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { FOLDED.lend(part) };
 }
 
-/// Allocates ahead; see `registry::back_ahead`.
+/// Makes memory for counters usable ahead of need; see `registry::back_ahead`.
 pub(super) fn back_ahead() {
     FOLDED.back_ahead(256 << 10);
 }
 
-/// Takes a snapshot of all counters for the trace about to be written. The caller holds the gate exclusively.
+/// Takes a snapshot of all streams' counters for the trace about to be written. The caller has exclusive access to segment memory (`gate`).
 pub(crate) fn take_counts() {
     FOLDED.iter().for_each(Folded::take);
 }
 
-/// Ends the snapshot: its values are in a trace, or (`written` is false) go into the next one.
+/// Ends the snapshot: its values are in a trace, or (`written` is false) will go into the next one.
 pub(crate) fn settle_counts(written: bool) {
     FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
-/// Returns the snapshot's counters, in ticks, of every stream that has any.
+/// Returns the snapshot's counters of every stream that has any; times are in ticks.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
     for folded in FOLDED.iter() {
@@ -245,7 +248,7 @@ pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     by_stream.into_iter().filter_map(with_stream).collect()
 }
 
-/// Discards the counters, which are the parent's, in a forked child.
+/// Discards all streams' counters in a forked child: they are the parent's.
 pub(super) fn forget_counters() {
     for (_, stream) in streams() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -257,31 +260,33 @@ pub(super) fn forget_counters() {
 }
 
 impl Stream {
-    /// True if its calls moved file data.
+    /// True if the stream's calls moved file data.
     pub(crate) fn moves_data(&self) -> bool {
         self.is_data && self.flags & stream_flags::FAILED == 0
     }
 
-    /// Records that segments of the stream have been packed.
+    /// Notes that segments of the stream have been packed (encoded in memory).
     pub(crate) fn mark_used(&self) {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// True if segments of the stream have been packed.
+    /// True if segments of the stream have been packed (encoded in memory).
     pub(crate) fn is_used(&self) -> bool {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds counters folded by one thread; `previous` is the end of their last segment. False if there is no room.
+    /// Adds `counters`, computed by one thread from its segments, to the stream's counters. `previous`: end of the last segment. False if
+    /// there is no room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
         known.is_some_and(add) || self.new_counters(known).is_some_and(add)
     }
 
-    /// Adds one segment; if `ordered`, it is compared with the previous one for sequential access. False if there is no room.
+    /// Adds one segment to the stream's counters. `ordered`: compare with the previous segment for sequential access. False if there is no
+    /// room.
     #[inline]
     pub(crate) fn add_one(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
         let Some(folded) = self.counters().filter(|folded| folded.begin(adder)) else {
@@ -297,7 +302,7 @@ impl Stream {
         new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
     }
 
-    /// Adds the segment to counters held exclusively.
+    /// Adds the segment to the counters `folded`, which this thread holds exclusively.
     #[inline(always)]
     fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());
@@ -310,7 +315,8 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Creates counters to replace `known`, if any, which another thread, maybe stopped, has held for long. `None` if there is no room.
+    /// Creates new counters for the stream. They replace `known`, counters that another thread, maybe a stopped one, has held for long.
+    /// `None` if there is no room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;
@@ -320,7 +326,7 @@ impl Stream {
         if made.is_ok() { Some(new) } else { self.counters() }
     }
 
-    /// End of the last folded segment.
+    /// Returns the end of the last segment that was added to the stream's counters.
     pub(crate) fn previous(&self) -> Previous {
         self.counters().map_or_else(Previous::default, Folded::previous)
     }

@@ -6,9 +6,9 @@ use crate::memory::{Record, Table};
 use crate::mpi::Strides;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Maximum number of view changes kept per file.
+/// Maximum number of view changes stored per file.
 const MOST: u32 = 64;
-/// Marker in place of the number of changes: no more are kept.
+/// Value in place of the number of changes: no further changes of this file's view are stored.
 const STOPPED: u32 = u32::MAX;
 
 // SAFETY: found only once it is complete.
@@ -16,20 +16,20 @@ unsafe impl Record for View {}
 
 static VIEWS: Table<View> = Table::new();
 
-/// Properties of a view, without its displacement.
+/// Properties of a file view, without its displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Viewed {
-    /// Size of the etype, in bytes.
+    /// Size of the view's etype, in bytes.
     pub(crate) etype_bytes: u64,
-    /// Data in a filetype, in bytes.
+    /// Data bytes in one filetype.
     pub(crate) size: u64,
-    /// Distance from one filetype to the next, in bytes.
+    /// Extent of the filetype (distance from one filetype to the next in the file), in bytes.
     pub(crate) extent: i64,
-    /// Access pattern within the filetype, if it is regular.
+    /// Access pattern within the filetype; `None` if it is irregular.
     pub(crate) strides: Option<Strides>,
 }
 
-/// View of a file, and the number of consecutive calls that set it.
+/// File view, and the number of consecutive calls that set it to the same value.
 pub(crate) struct View {
     pub(crate) file: &'static File,
     pub(crate) viewed: Viewed,
@@ -42,23 +42,23 @@ impl View {
     }
 }
 
-/// Latest view of one file.
+/// Latest view that was set on one file.
 pub(super) struct Last {
     view: AtomicPtr<View>,
     changes: AtomicU32,
 }
 
-/// Reserves address space for `files` files.
+/// Reserves address space for the views of `files` files.
 pub(super) fn prepare(files: usize) {
     VIEWS.prepare(files);
 }
 
-/// Returns all views, those of a file in the order in which they were set.
+/// Returns all file views; those of one file are in the order in which they were set.
 pub(crate) fn views() -> impl Iterator<Item = &'static View> {
     VIEWS.iter().filter(|view| view.calls() > 0)
 }
 
-/// Resets the counts.
+/// Resets the call counts of all views.
 pub(super) fn forget_counts() {
     VIEWS.iter().for_each(|view| view.calls.store(0, Ordering::Relaxed));
 }
@@ -68,13 +68,13 @@ impl Last {
         Self { view: AtomicPtr::new(std::ptr::null_mut()), changes: AtomicU32::new(0) }
     }
 
-    /// Resets to the state before any view was set.
+    /// Resets the file to the state before any view was set.
     pub(super) fn forget(&self) {
         self.view.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.changes.store(0, Ordering::Relaxed);
     }
 
-    /// Records a view set on `file`. If threads set views of one file concurrently, the order is that of arrival here.
+    /// Stores a view set on `file`. If threads set views of one file concurrently, their order is that of arrival here.
     pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes == STOPPED {

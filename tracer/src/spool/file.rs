@@ -1,5 +1,5 @@
 //! The spool file: created, allocated piece by piece as it is used, and removed. No descriptor stays open, since descriptor numbers belong
-//! to the program. On tmpfs(5) pieces are allocated through the mapping, without any descriptor: a thread of the program may assign any
+//! to the program. On tmpfs(5) pieces are allocated by touching the mapping, without any descriptor: a thread of the program may assign any
 //! number to a file of its own at any time (dup2(2)). On other file systems the file is opened for each piece.
 #![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
 
@@ -18,14 +18,14 @@ use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
 /// Spool file and its mapping.
 struct Place {
-    /// NUL-terminated path; never freed.
+    /// Path of the spool file, NUL-terminated; never freed.
     path: AtomicPtr<CString>,
     start: AtomicPtr<u8>,
     length: AtomicUsize,
     identity: Identity,
-    /// True if pieces are allocated through the mapping.
+    /// True if file space is allocated by touching the mapping (tmpfs), false if by fallocate(2).
     in_memory: AtomicBool,
-    /// Bytes allocated for segments and for everything else.
+    /// Bytes allocated in the file for segments; the next field counts bytes for everything else.
     segments: AtomicUsize,
     others: AtomicUsize,
 }
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// Returns the counter of bytes allocated for this kind of piece.
+    /// Returns the counter of bytes that are allocated in the file for this kind of data.
     const fn backed(&self, piece: Piece) -> &AtomicUsize {
         match piece {
             Piece::Segments => &self.segments,
@@ -51,14 +51,14 @@ impl Place {
         }
     }
 
-    /// Returns the reservations after the file was removed.
+    /// Returns the file's bytes to the job's budget after the file was removed.
     fn give_back(&self) {
         for piece in [Piece::Segments, Piece::Others] {
             piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
         }
     }
 
-    /// Returns the offset of `address` in the file if all `bytes` lie inside.
+    /// Returns the offset of `address` in the file; `None` unless all `bytes` from there lie in the file.
     fn offset_of(&self, address: *mut u8, bytes: usize) -> Option<usize> {
         let offset = address.addr().checked_sub(self.start.load(Ordering::Relaxed).addr())?;
         let end = offset.checked_add(bytes)?;
@@ -66,22 +66,22 @@ impl Place {
     }
 }
 
-/// Spool of the process, and a second one for calls after its trace: other threads may still hold pointers into the first.
+/// Spool of the process, and a second spool for calls after its trace: other threads may still hold pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
-/// Index in [`PLACES`] of the spool in use.
+/// Index in [`PLACES`] of the spool currently in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 fn place_in_use() -> &'static Place {
     &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
 }
 
-/// Upper bound of pieces that are not prefaulted, in bytes.
+/// Maximum size of a newly allocated piece that is not prefaulted, in bytes.
 const LEAST_POPULATED: usize = 64 << 10;
 
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes with only the header allocated; `None` on failure.
+/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
     let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
@@ -95,7 +95,7 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
     }
 }
 
-/// Prints why there is no spool, if the user asked for one or for verbose output.
+/// Prints why there is no spool, if the user asked for a spool or for verbose output.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
     // A directory made by dxt-run was not requested by the user.
     let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
@@ -154,7 +154,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
 /// Creates the spool directory if absent.
 ///
 /// # Errors
-/// ESTALE if the directory is not the one made for this run.
+/// Fails with ESTALE if the directory is not the one made for this run.
 pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, libc::c_int)> {
     if held::is_in_force() {
         return Ok(());
@@ -215,7 +215,7 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     Ok(start)
 }
 
-/// Allocates file space for a range that has never been written.
+/// Allocates file space for a range of the file that has never been written.
 fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
     // SAFETY: allocates space in a file of the tracer's own.
     if unsafe { crate::sys::syscall!(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
@@ -227,7 +227,7 @@ fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc:
     }
 }
 
-/// Allocates by writing zeros, where the file system does not support fallocate(2).
+/// Allocates file space by writing zeros, where the file system does not support fallocate(2).
 fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Result<(), libc::c_int> {
     static ZEROS: [u8; 4096] = [0; 4096];
     while length > 0 {
@@ -244,8 +244,8 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     Ok(())
 }
 
-/// Allocates file space for `bytes` from `address` on and makes the range accessible; false on failure. Preserves errno. Calls are
-/// serialized.
+/// Allocates file space for `bytes` of the spool from `address` on and makes the memory accessible; false on failure. Preserves errno. Only
+/// one thread may call this at a time.
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
     let done = back_at(address, bytes);
@@ -257,7 +257,8 @@ fn commit(address: *mut u8, bytes: usize) -> bool {
     memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES))
 }
 
-/// Prefaults pages of a mapped file, which allocates file space; false if there is none or the kernel lacks MADV_POPULATE_WRITE.
+/// Prefaults pages of a mapped file, which allocates their file space. False if there is no space, or if the kernel lacks
+/// MADV_POPULATE_WRITE.
 fn populate(address: *mut u8, bytes: usize) -> bool {
     // SAFETY: the range is ours; its zeros stay zeros.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) == 0 }
@@ -312,7 +313,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-/// Removes the file; true if it existed.
+/// Removes the file at `path`; true if it existed.
 pub(super) fn unlink(path: &CStr) -> bool {
     let (at, name) = held::at(path);
     // SAFETY: the name is NUL-terminated.
@@ -325,7 +326,7 @@ pub(super) fn path() -> Option<&'static [u8]> {
     unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
 }
 
-/// Removes the file; the mapping stays.
+/// Removes the spool file; its memory mapping stays.
 pub(super) fn remove() {
     let saved = errno::save();
     if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
@@ -339,7 +340,7 @@ pub(super) fn remove() {
     saved.restore();
 }
 
-/// Unmaps and removes an unusable file before anything is stored in it.
+/// Unmaps and removes an unusable spool file before anything is stored in it.
 pub(super) fn abandon() {
     let saved = errno::save();
     let place = place_in_use();
@@ -353,13 +354,13 @@ pub(super) fn abandon() {
     remove();
 }
 
-/// Renames the spool before exec(2), once all of its content is in a trace. The next program, if traced, removes the renamed file;
+/// Renames the spool file before exec(2), once all of its content is in a trace. The next program, if traced, removes the renamed file;
 /// [`take_back`] restores the name if the exec fails.
 pub(super) fn set_aside() -> bool {
     aside().is_some_and(|(path, aside)| place_in_use().identity.is_at(&path) && rename(&path, &aside))
 }
 
-/// Restores the name that [`set_aside`] changed.
+/// Restores the spool file's name, which [`set_aside`] changed.
 pub(super) fn take_back() {
     if let Some((path, aside)) = aside()
         && place_in_use().identity.is_at(&aside)
@@ -368,8 +369,8 @@ pub(super) fn take_back() {
     }
 }
 
-/// Removes the renamed spool that the previous program of this process left in `directory`, and returns the budget reservation (job,
-/// bytes) recorded there. Any other file of that name stays.
+/// Removes the renamed spool file that the previous program of this process left in `directory`. Returns the budget reservation stored in
+/// it: job id and bytes. Any other file of that name stays.
 pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     let saved = errno::save();
     let aside = directory.and_then(|directory| place::name(&directory, ASIDE));
@@ -378,7 +379,8 @@ pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     known
 }
 
-/// Returns the budget reservation (job, bytes) recorded in the spool at `path`; `None` if it is no spool or belongs to another user.
+/// Returns the budget reservation stored in the spool file at `path`: job id and bytes. `None` if the file is no spool or belongs to
+/// another user.
 fn known_of(path: &CStr) -> Option<(u64, u64)> {
     let file = open(path, 0).ok()?;
     // SAFETY: an all-zero stat is valid.
@@ -399,7 +401,7 @@ fn known_of(path: &CStr) -> Option<(u64, u64)> {
     (is_ours && is_read && magic == [MAGIC]).then_some((job, bytes))
 }
 
-/// Suffix of a spool that is needed only if a call of exec(3) fails.
+/// Suffix of a spool file whose content is in a trace, and which is needed only if a call of exec(3) fails.
 const ASIDE: &str = ".done";
 
 fn aside() -> Option<(CString, CString)> {
@@ -427,7 +429,7 @@ fn rename(from: &CStr, to: &CStr) -> bool {
     linked
 }
 
-/// Forgets the file, in a forked child: it belongs to the parent.
+/// Forgets the spool file in a forked child: it belongs to the parent.
 pub(super) fn forget() {
     for place in &PLACES {
         place.path.store(std::ptr::null_mut(), Ordering::Release);

@@ -1,4 +1,4 @@
-//! Spool header, and the parts whose places it holds.
+//! Spool header, and layout of the spool's parts, whose offsets it holds.
 #![expect(unsafe_code, reason = "fields of the mapped header")]
 
 use crate::clock::{self, Base};
@@ -12,7 +12,7 @@ static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 const _: () = assert!(TEXTS.len() <= MOST_NOTES && header::NOTES + MOST_NOTES * 8 <= HEADER_BYTES);
 
-/// Returns the 64-bit field at `offset` of the header at `start`.
+/// Returns the 64-bit field at byte `offset` of the spool header, which is at `start`.
 fn field(start: *mut u8, offset: usize) -> &'static AtomicU64 {
     debug_assert!(offset.is_multiple_of(8) && offset < HEADER_BYTES);
     // SAFETY: inside the mapped header.
@@ -28,7 +28,8 @@ fn half_field(start: *mut u8, offset: usize) -> &'static AtomicU32 {
     unsafe { &*place.cast::<AtomicU32>() }
 }
 
-/// Fills in the header except for its magic; returns the parts with these sizes, the first of which begins at offset `first`.
+/// Fills in the spool header except for its magic, and lays out the parts with these sizes, the first of them at byte `first` of the spool.
+/// Returns the parts.
 pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, clock: &Base) -> [Lent; PARTS] {
     let (pid, _) = job::process_ids();
     half_field(start, header::VERSION).store(VERSION, Ordering::Relaxed);
@@ -55,7 +56,7 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
     })
 }
 
-/// True if `offset` lies in a part for segments of the spool at `start`, whose parts are laid out.
+/// True if byte `offset` of the spool at `start` belongs to a part that holds segments. The parts must be laid out already.
 pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
     [Part::Arena, Part::Meetings].into_iter().any(|part| {
         let at = header::PARTS + part as usize * PART_BYTES;
@@ -64,19 +65,19 @@ pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
     })
 }
 
-/// Returns the address of the counts of notes.
+/// Returns the address, in the spool header, of the counters of lost calls (notes).
 pub(super) fn counts(start: *mut u8) -> *mut Counts {
     // SAFETY: inside the mapped header.
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// Sets the magic: the spool is complete for readers.
+/// Writes the magic into the header, which makes the spool valid for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
 }
 
-/// Forgets the header, which is the parent's.
+/// Forgets the header in a forked child: it is the parent's.
 pub(super) fn forget() {
     HEADER.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -88,7 +89,7 @@ fn put(offset: usize, value: u64) {
     }
 }
 
-/// Records the sizes of the spill, in bytes: `taken` for the trace being written or in a trace, and `written` in a trace.
+/// Stores sizes of the spill file, in bytes. `taken`: blocks in a trace or in the trace being written; `written`: blocks in a trace.
 pub(super) fn set_spill(taken: usize, written: usize) {
     put(header::SPILL_TAKEN, taken as u64);
     put(header::SPILL_WRITTEN, written as u64);
@@ -99,7 +100,7 @@ pub(super) fn set_spill_file((device, inode): (u64, u64)) {
     put(header::SPILL_INODE, inode);
 }
 
-/// Records the job whose node quota has a reservation for this spool, and the reserved bytes.
+/// Stores the node quota's reservation for this spool: job id and bytes.
 pub(crate) fn note_budget((job, bytes): (u64, u64)) {
     put(header::BUDGET_BYTES, 0);
     put(header::BUDGET_JOB, job);
@@ -113,20 +114,20 @@ fn put_half(offset: usize, value: u32) {
     }
 }
 
-/// Records that segments are about to be marked as taken, for a trace that has no name yet.
+/// Notes, in the spool header, that segments are about to be marked as taken, for a trace that has no name yet.
 pub(crate) fn cut_begins() {
     put_half(header::CUT_PATH_BYTES, 0);
     put_half(header::CUT, cut::UNDER_WAY);
 }
 
-/// Records the end of this process's part, as in the trace, in ns.
+/// Stores, in the spool header, the end time that this process has in the trace being written, in ns.
 pub(crate) fn cut_ends_at(end_ns: u64) {
     put_half(header::CUT_PATH_BYTES, 0);
     put(header::CUT_END, end_ns);
 }
 
-/// Records the path that the trace is about to be written to. Once that file exists, everything marked as taken is in it, even if this
-/// process is killed before it confirms that. `job_epoch` is rank 0's epoch for a trace of all ranks, else 0.
+/// Stores the path that the trace is about to be written to. Once that file exists, everything marked as taken is in it, even if this
+/// process is killed before it confirms that. `job_epoch`: rank 0's start time for a trace of all ranks, else 0.
 pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() || path.len() > header::MOST_CUT_PATH {
@@ -141,25 +142,25 @@ pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     put_half(header::CUT_PATH_BYTES, path.len() as u32);
 }
 
-/// Records that everything marked as taken is in a trace.
+/// Notes, in the spool header, that all records marked as taken are now in a trace.
 pub(crate) fn cut_is_done() {
     put_half(header::CUT, cut::DONE);
 }
 
-/// Records that nothing is marked as taken any more.
+/// Notes, in the spool header, that no records are marked as taken any longer.
 pub(crate) fn cut_is_over() {
     put_half(header::CUT, 0);
 }
 
-/// Records the time in ticks at which this rank left the aligning barrier.
+/// Stores the time in ticks at which this rank left the barrier that aligns the ranks' clocks.
 pub(crate) fn set_sync(ticks: u64) {
     put(header::SYNC_TICKS, ticks);
 }
 
-/// Minimum interval between clock comparisons, in ticks: some milliseconds.
+/// Minimum interval between comparisons of the clocks, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
-/// Compares the clocks from time to time, so that a reader can compute the counter's rate.
+/// Stores a pair of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can compute the tick rate.
 pub(crate) fn note_clock() {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() {
@@ -173,7 +174,7 @@ pub(crate) fn note_clock() {
     }
 }
 
-/// Returns the texts of the notes, one per line.
+/// Returns the texts of the notes (kinds of lost or unrecorded calls), one per line.
 pub(super) fn note_texts() -> Vec<u8> {
     notes::TEXTS.join("\n").into_bytes()
 }

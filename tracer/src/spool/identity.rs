@@ -1,4 +1,4 @@
-//! Files of the tracer that are reopened by name, with a check that they are still those that it created.
+//! Check that a file which the tracer reopens by its name is still the file that it created.
 #![expect(unsafe_code, reason = "open(2), fstat(2), close(2)")]
 
 use crate::{errno, held};
@@ -16,7 +16,7 @@ impl Identity {
         Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 
-    /// Creates the file `path`, which must not exist, and remembers its identity.
+    /// Creates the file `path`, which must not exist, and stores its device and inode number.
     pub(super) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, libc::O_CREAT | libc::O_EXCL)?;
         let (device, inode) = about(file);
@@ -32,7 +32,7 @@ impl Identity {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
     }
 
-    /// True if the file has this name.
+    /// True if the file at `path` is the one that was created.
     pub(super) fn is_at(&self, path: &CStr) -> bool {
         // SAFETY: an all-zero stat is valid.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -43,7 +43,7 @@ impl Identity {
         asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
 
-    /// Reopens the file; ESTALE if another file has its name.
+    /// Reopens the file; ESTALE if another file now has its name.
     pub(super) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, 0)?;
         if about(file) == self.numbers() {
@@ -68,7 +68,7 @@ pub(super) fn close(file: libc::c_int) {
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
 }
 
-/// Device and inode number; zeros if unknown.
+/// Returns device and inode number of the open file; zeros if unknown.
 fn about(file: libc::c_int) -> (u64, u64) {
     // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };

@@ -1,4 +1,5 @@
-//! The journal: definitions written into the spool when created; nothing without a spool. A new spool first gets everything known so far.
+//! The journal: the part of the spool that holds definitions (files, streams and so on), written when they are created. Does nothing
+//! without a spool. A new spool first gets all definitions known so far.
 #![expect(unsafe_code, reason = "writes records into the mapped journal")]
 
 use crate::memory::{Area, Lent};
@@ -9,12 +10,12 @@ use trace_format::spool::journal::{
     self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, kind, record_bytes, record_header,
 };
 
-/// Journals of the process's spool and of that for calls after its trace: a thread may still add to the first when the second begins.
+/// Journals of the process's spool and of the spool for calls after its trace: a thread may still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index of the active journal + 1; 0 if there is none.
+/// Index of the active journal (definitions in the spool) + 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Activates a journal, still empty.
+/// Uses `part` of the spool, still empty, as the journal of definitions from now on.
 pub(super) fn lend(part: Lent) {
     let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
     // SAFETY: nothing is added to an inactive area; a spool stays mapped.
@@ -25,35 +26,36 @@ pub(super) fn lend(part: Lent) {
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
-/// Allocates space for definitions, before allocation becomes impossible.
+/// Makes memory for definitions usable now, because that is impossible later.
 pub(crate) fn back_ahead() {
     if let Some(area) = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept)) {
         area.back_ahead(1 << 20);
     }
 }
 
-/// Deactivates the journal, in a forked child.
+/// Deactivates the spool's journal in a forked child: it is the parent's.
 pub(super) fn forget() {
     KEPT.store(0, Ordering::Release);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the areas.
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
-/// Size of the journal's content in bytes; 0 without a journal.
+/// Returns the size of the journal's content in bytes; 0 without a journal.
 pub(super) fn bytes() -> usize {
     KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
 }
 
-/// True if definitions are to be written.
+/// True if there is a journal, so that definitions are to be written.
 pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
 
-/// Divisor: data-set shapes are added only while less than 1/4 of the journal is used. A program may cause any number of shapes for one
-/// data set, while the tables limit the definitions required for recovery, which fit.
+/// Divisor for the share of the journal that data-set shapes may use: they are added only while less than 1/4 of it is used. A program may
+/// cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
-/// Adds a record. A record that does not fit is lost and counted; its definition is missing if the process is killed.
+/// Adds a record of this kind; its content is the concatenation of `parts`. A record that does not fit is lost and counted in the notes;
+/// its definition is then missing if the process is killed.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
@@ -87,12 +89,12 @@ pub(crate) fn job(block: &[u8]) {
     add(kind::JOB, &[block]);
 }
 
-/// Adds the process's description, as a process block.
+/// Adds the description of the process, encoded as a process block of the trace.
 pub(crate) fn process(block: &[u8]) {
     add(kind::PROCESS, &[block]);
 }
 
-/// Adds a thread that has recorded a segment; `counted` if its segments only wait to be counted.
+/// Adds a thread that has recorded a segment. `counted`: the thread's segments are only counted, not written to the trace.
 pub(crate) fn thread(thread: ThreadDef, counted: bool) {
     add(kind::THREAD, &[&journal::thread(thread, counted)]);
 }
@@ -109,22 +111,22 @@ pub(crate) fn communicator(def: &CommunicatorDef) {
     add(kind::COMMUNICATOR, &[&journal::communicator(def)]);
 }
 
-/// Adds a layout with its attribute value.
+/// Adds a file's stripe layout with its attribute value.
 pub(crate) fn layout(def: &LayoutDef, bytes: &[u8]) {
     add(kind::LAYOUT, &[&journal::layout(def), bytes]);
 }
 
-/// Adds a data set of file number `file` with its path.
+/// Adds HDF5 data set `number`, at `path` in the file with number `file`.
 pub(crate) fn data_set(number: u32, file: u32, path: &[u8]) {
     add(kind::DATA_SET, &[&journal::data_set(number, file), path]);
 }
 
-/// Adds the relation of a stream to its data set.
+/// Adds the definition of a data set's stream: to which data set it belongs.
 pub(crate) fn data_set_stream(stream: DataSetStream) {
     add(kind::DATA_SET_STREAM, &[&journal::data_set_stream(stream)]);
 }
 
-/// Adds the shape of a data set when opened.
+/// Adds the shape that a data set had when it was opened.
 pub(crate) fn shape(shape: Shape) {
     add(kind::SHAPE, &[&journal::shape(shape)]);
 }

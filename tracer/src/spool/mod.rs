@@ -29,9 +29,9 @@ use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// No spool, now or later.
+    /// There is no spool, and none will be created.
     None = 0,
-    /// A spool is to be created once something is recorded.
+    /// A spool will be created once something is recorded.
     Wanted = 1,
     Making = 2,
     There = 3,
@@ -39,34 +39,34 @@ enum Stage {
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 
-/// Parts of the spool that belong to other modules.
+/// Parts of the spool that serve as memory of other modules.
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
     pub(crate) meetings: Lent,
-    /// Segments that wait to be folded.
+    /// Segments that wait to be added to counters.
     pub(crate) scratch: Lent,
-    /// Counters of folded segments.
+    /// Counters of calls that are not recorded as segments.
     pub(crate) folded: Lent,
-    /// Packed blocks in transit (staging).
+    /// Copies of packed blocks while they are moved to their chunk (staging).
     pub(crate) staging: Lent,
 }
 
-/// Maximum sizes of the parts.
+/// Maximum sizes of the spool's parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
-    /// Size of the journal, in bytes.
+    /// Size of the journal (file names and other definitions), in bytes.
     pub(crate) journal: usize,
-    /// Size of the arena, in bytes; 0 if it stays unused.
+    /// Size of the arena for I/O calls, in bytes; 0 if unused.
     pub(crate) arena: usize,
-    /// Size of the arena of collective calls, in bytes.
+    /// Size of the arena for collective MPI calls, in bytes.
     pub(crate) meetings: usize,
-    /// Number of streams with counters.
+    /// Maximum number of streams with counters.
     pub(crate) counters: usize,
-    /// Divisor for the sizes, greater than 1 if address space is scarce ([`crate::memory::scale`]).
+    /// Divisor applied to these sizes; greater than 1 if address space is scarce ([`crate::memory::scale`]).
     pub(crate) scale: usize,
 }
 
-/// Requests a spool, created when something is recorded.
+/// Requests a spool, which is then created when something is recorded.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
     if let Some(known) = file::sweep(place::directory()) {
@@ -75,20 +75,21 @@ pub(crate) fn want() {
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
 
-/// Removes the spool left by the previous program of this process, for an untraced program. Returns its budget reservation (job, bytes).
+/// Removes the spool file left by the previous program of this process (before exec), for an untraced program. Returns the budget
+/// reservation stored in it: job id and bytes.
 pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// Removes a leftover spool with tracing off, from DXT_SPOOL, TMPDIR, /tmp or /dev/shm, without reading configuration files, which may lie
-/// on a file system that does not respond. Returns what [`sweep`] does.
+/// Removes a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; does not read configuration files,
+/// which may lie on a file system that does not respond. Returns the same as [`sweep`].
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
     let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
     let places = told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
     places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
-/// Requests a new spool after the old one was removed, unless the user wants none. The next recorded call creates it.
+/// Requests a new spool after the old one was removed, unless the user wants none. It is created when the next call is recorded.
 pub(crate) fn begin_anew() {
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);
     if wanted {
@@ -99,7 +100,8 @@ pub(crate) fn begin_anew() {
     }
 }
 
-/// Permits a spool: a forked child can detect the fork, so it never writes into this process's spool. For the constructor.
+/// Permits a spool: a forked child can detect the fork, so it never writes into this process's spool. Called from the library's
+/// constructor.
 pub(crate) fn may_be() {
     MAY_BE.store(true, Ordering::Relaxed);
 }
@@ -110,8 +112,9 @@ pub(crate) fn is_there() -> bool {
     STAGE.load(Ordering::Acquire) == Stage::There as u8
 }
 
-/// Creates the spool if one is requested, before a thread gets its first memory for segments. `use_parts` places data in the spool, once,
-/// before any thread records. False, and no memory yet, if another thread has been creating the spool for very long.
+/// Creates the spool if one is requested. Called before a thread gets its first memory for segments. `use_parts` moves the tracer's data
+/// into the spool's parts; it runs once, before any thread records. Returns false (no memory yet) if another thread has been creating the
+/// spool for very long.
 pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
     while let Err(stage) = STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Acquire) {
@@ -144,16 +147,17 @@ fn wait() -> bool {
     false
 }
 
-/// Maximum checks, nearly all 1 ms apart: 10 s.
+/// Maximum number of checks for completion of the spool, nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Initial allocation of each part, in bytes: whole pages on any processor.
+/// Initially allocated size of each part, in bytes: whole pages on any processor.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Initial allocation of journal, arena, scratches and counters, in bytes, once the job's budget is spent and only counters are kept.
+/// Initially allocated sizes of journal, arena, scratches and counters, in bytes, once the job's budget is spent and calls are only
+/// counted.
 const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
 
-/// Maximum number of scratches: bounds address space and file size; nothing is allocated before use.
+/// Maximum number of scratches (slots for segments to be counted). Bounds address space and file size; nothing is allocated before use.
 const SCRATCHES: usize = 1 << 15;
 
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
@@ -196,7 +200,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     true
 }
 
-/// Removes the spool once its trace is written and nothing is left to save. Later records die with the process.
+/// Removes the spool file once the trace is written and nothing is left to save. Records made later are lost when the process ends.
 pub(crate) fn remove() {
     spill::remove();
     if is_there() {
@@ -204,12 +208,12 @@ pub(crate) fn remove() {
     }
 }
 
-/// Renames the spool before the process may become another program (`file::set_aside`); true if [`take_back`] can restore it.
+/// Renames the spool file before the process may become another program (`file::set_aside`); true if [`take_back`] can restore it.
 pub(crate) fn set_aside() -> bool {
     is_there() && stack::at_end(file::set_aside).unwrap_or(false)
 }
 
-/// Restores the name after the exec failed.
+/// Restores the spool file's name after exec(3) failed.
 pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
@@ -222,7 +226,7 @@ pub(crate) fn size_limit() -> u64 {
     file::size_limit()
 }
 
-/// Keeps the spool directory open, for the current spool or a future one.
+/// Holds a descriptor of the spool directory, for the current spool or a future one.
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };

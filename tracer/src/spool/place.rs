@@ -1,4 +1,4 @@
-//! Directory and names of spools, on storage local to this node.
+//! Directory and file names of spools, on storage local to this node.
 #![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
 use crate::config::{self, Config, Spool};
@@ -8,15 +8,16 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
 
-/// Common prefix of the names of this process's files; null until first needed. Never freed.
+/// Common prefix of the paths of this process's spool files; null until first needed. Never freed.
 static STEM: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Returns a path in `directory` that is unique to this process on this machine, and stays the same across exec.
+/// Returns a path in `directory`, ending in `end`, that is unique to this process on this machine and stays the same across exec.
 pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
     CString::new([directory.to_bytes(), b"/", stem()?.to_bytes(), end.as_bytes()].concat()).ok()
 }
 
-/// Returns the prefix. Fixed, since readers find files by it, but its components may change (setuid(2)) or become inaccessible (proc(5)).
+/// Returns the prefix of the process's file names. It is fixed once used, since readers find files by it, while its components may change
+/// (setuid(2)) or become inaccessible (proc(5)).
 fn stem() -> Option<&'static CStr> {
     let mut kept = STEM.load(Ordering::Acquire);
     if kept.is_null() {
@@ -32,17 +33,17 @@ fn stem() -> Option<&'static CStr> {
     Some(unsafe { &*kept })
 }
 
-/// Forgets the prefix, in a forked child, which has its own.
+/// Forgets the prefix in a forked child, which gets its own.
 pub(super) fn forget() {
     STEM.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// Directory of the spool.
+/// Returns the directory for the spool; `None` if there is none.
 pub(super) fn directory() -> Option<CString> {
     if held::is_in_force() { held::path(For::Spool).map(CStr::to_owned) } else { directory_by(config::current()?) }
 }
 
-/// Directory of the spool by a configuration that may not be in force yet.
+/// Returns the directory for the spool according to `config`, which may not be in force yet.
 pub(super) fn directory_by(config: &Config) -> Option<CString> {
     match &config.spool {
         Spool::Off => None,
@@ -57,7 +58,8 @@ pub(super) fn directory_by(config: &Config) -> Option<CString> {
     }
 }
 
-/// Directory of the spill: that of the spool (`spool` is its NUL-terminated path), where readers look for it, or a temporary one.
+/// Returns the directory for the spill file: that of the spool (`spool` is its NUL-terminated path), where readers look for it, else a
+/// temporary directory.
 pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     match spool {
         Some(path) => directory_of(path),
@@ -65,8 +67,9 @@ pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     }
 }
 
-/// Directory for data shared by the processes of this node: the spool directory if all have the same one, else a local temporary one.
-/// TMPDIR may belong to one program, which removes it at its end, as `dxt-run` does; a relative path depends on where a process starts.
+/// Returns the directory for data shared by the processes of this node: the spool directory if all have the same one, else a local
+/// temporary directory. TMPDIR may belong to one program, which removes it at its end, as `dxt-run` does; a relative path depends on where
+/// a process starts.
 pub(super) fn shared_directory(config: &Config) -> Option<CString> {
     let is_of_run = |path: &[u8]| job::basename(path.strip_suffix(b"/").unwrap_or(path)).starts_with(b"dxt-run.");
     match &config.spool {
@@ -75,7 +78,7 @@ pub(super) fn shared_directory(config: &Config) -> Option<CString> {
     }
 }
 
-/// Directory of a path, which may end in NUL.
+/// Returns the directory part of a path, which may end in NUL.
 pub(super) fn directory_of(path: &[u8]) -> Option<CString> {
     CString::new(path.rsplitn(2, |&byte| byte == b'/').nth(1)?).ok()
 }

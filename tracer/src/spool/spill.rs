@@ -1,4 +1,4 @@
-//! The spill (`DXT_OVERFLOW=spill`): packed blocks that do not fit the buffer, in a file beside the spool. The file is opened once per
+//! The spill file (`DXT_OVERFLOW=spill`): packed blocks that do not fit the buffer, in a file beside the spool. The file is opened once per
 //! block, which holds some two thousand calls, and no descriptor stays open.
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
@@ -9,21 +9,22 @@ use crate::errno;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Path of the file; null while there is none. Never freed.
+/// Path of the spill file; null while there is none. Never freed.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-/// Identity of the file. A file that already exists belongs to somebody else, regardless of its name, and is left alone.
+/// Identity of the spill file. A file that already exists belongs to somebody else, regardless of its name, and is not touched.
 static IDENTITY: Identity = Identity::new();
-/// Size of the complete blocks, in bytes.
+/// Total size of the complete blocks in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes taken for the trace being written or in a trace, and bytes in a trace.
+/// Bytes of the spill file in a trace or in the trace being written; the next variable counts bytes in a trace.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-/// True while a thread is adding a block.
+/// True while a thread is adding a block to the spill file.
 static ADDING: AtomicBool = AtomicBool::new(false);
 
 const END: &str = ".spill";
 
-/// Adds a block; false if there is no space or no directory, or another thread takes too long.
+/// Appends a packed block (encoded segments) to the spill file. False if there is no space or no directory, or another thread takes too
+/// long.
 pub(crate) fn add(block: &[u8]) -> bool {
     // Segments beyond the trace's budget need not fill the disk. Reserved before other threads wait for this one, as it may take long.
     if !Piece::Segments.take(block.len()) {
@@ -57,7 +58,7 @@ fn add_taken(block: &[u8]) -> bool {
     done
 }
 
-/// Writes `block` at `at`. A partial block, after space ran out, is overwritten by the next one.
+/// Writes `block` at file offset `at`. A partial block, after space ran out, is overwritten by the next one.
 fn write(block: &[u8], at: usize) -> Option<()> {
     if (at + block.len()) as u64 > file::size_limit() {
         return None;
@@ -90,13 +91,13 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Takes all blocks that are in no trace, for the trace about to be written.
+/// Marks all blocks that are in no trace as part of the trace about to be written.
 pub(crate) fn take() {
     TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
     show();
 }
 
-/// Marks the blocks taken as written, or (`written` is false) returns them for the next trace.
+/// Ends writing of a trace: marks the blocks taken for it as written, or (`written` is false) returns them for the next trace.
 pub(crate) fn settle(written: bool) {
     let (from, to) = if written { (&TAKEN, &WRITTEN) } else { (&WRITTEN, &TAKEN) };
     to.store(from.load(Ordering::Acquire), Ordering::Release);
@@ -107,13 +108,13 @@ fn show() {
     super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
 }
 
-/// Returns the blocks that belong to the trace being written.
+/// Returns the blocks of the spill file that belong to the trace being written.
 pub(crate) fn taken() -> &'static [u8] {
     let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
     blocks(to).get(from..).unwrap_or_default()
 }
 
-/// Returns the first `length` bytes, as added.
+/// Returns the first `length` bytes of the spill file, mapped.
 fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
@@ -131,13 +132,13 @@ fn blocks(length: usize) -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// Abandons the work if blocks exist but cannot be read: no trace may be written without them.
+/// Abandons the flush if the spill file has blocks but cannot be read: no trace may be written without them.
 fn unreadable() -> &'static [u8] {
     crate::stack::abandon();
     &[]
 }
 
-/// Removes the file once all of its content is in a trace.
+/// Removes the spill file once all of its content is in a trace.
 pub(crate) fn remove() {
     // Cleared first, so that a reader in between does not miss the file.
     super::header::set_spill_file((0, 0));
@@ -151,7 +152,7 @@ pub(crate) fn remove() {
     forget();
 }
 
-/// Forgets the file, which is the parent's, in a forked child.
+/// Forgets the spill file in a forked child: it is the parent's.
 pub(crate) fn forget() {
     LENGTH.store(0, Ordering::Relaxed);
     TAKEN.store(0, Ordering::Relaxed);

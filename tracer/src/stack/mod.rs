@@ -1,11 +1,12 @@
-//! The tracer's own stacks, and work that can be abandoned. A thread of the program may have 16 KiB of stack, a signal handler 8, so larger
-//! work (making the spool, packing, flush) runs on a stack of the tracer. Such work allocates: if memory runs out it is abandoned midway,
-//! by a jump back to its start. Its resources are leaked; the code that started it restores its own claims.
+//! Stacks of the tracer, and work that can be abandoned. A thread of the program may have only 16 KiB of stack, a signal handler 8 KiB. So
+//! larger work (creating the spool, compressing, writing the trace) runs on a stack of the tracer. Such work allocates memory. If memory
+//! runs out, the work is abandoned by a jump back to its start: its resources are leaked, and the code that started it releases its own
+//! claims.
 //!
-//! Bounds: a fixed number of stacks, reserved at the start and committed when first taken. A thread that finds none skips the work. While a
-//! hook's work is on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the process, which
-//! may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other libraries is never
-//! called on such a stack.
+//! Bounds: a fixed number of stacks, reserved at the start and committed when first used. A thread that finds no free stack skips the work.
+//! While a hook's work runs on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the
+//! process, which may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other
+//! libraries is never called on such a stack.
 #![expect(unsafe_code, reason = "switches stacks")]
 
 mod switch;
@@ -14,18 +15,19 @@ use crate::memory::{self, Blocked, PAGE_BYTES};
 use crate::tls;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of stacks if address space is unlimited: one per packing or ending thread.
+/// Number of stacks if address space is unlimited: one per thread that compresses data or ends.
 const STACKS: usize = 20;
-/// Number of stacks if address space is limited.
+/// Number of stacks if the process's address space is limited.
 const FEW_STACKS: usize = 6;
-/// Scale from which on only two stacks are kept: total address space is some 10 MiB.
+/// Scale (divisor of all reservations) from which on only two stacks are kept; the total address space is then some 10 MiB.
 const TINY: usize = 64;
-/// Size of a stack in bytes, including its guard page: more than any work here needs, with room for the program's handlers.
+/// Size of a stack in bytes, including its guard page. Exceeds the needs of all the tracer's work, with room for the program's signal
+/// handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
-/// Minimum bytes left on a stack to run more work on it.
+/// Minimum number of free bytes on a stack at which further work may run on it.
 const ENOUGH_BYTES: usize = 192 << 10;
-/// Maximum number of tries to find a free stack.
+/// Maximum number of attempts to find a free stack.
 const MOST_TRIES: u32 = 1_000;
 
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -33,7 +35,7 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Place {
-    /// Number of the thread on this stack, or 0.
+    /// Number of the thread that uses this stack, or 0.
     holder: AtomicUsize,
     usable: AtomicBool,
 }
@@ -41,7 +43,7 @@ struct Place {
 static PLACES: [Place; STACKS] =
     [const { Place { holder: AtomicUsize::new(0), usable: AtomicBool::new(false) } }; STACKS];
 
-/// Reserves the stacks. For the constructor.
+/// Reserves the stacks. Called by the library's constructor.
 pub(crate) fn prepare() {
     let roomy = memory::scale() == 1;
     let (count, bytes) = if roomy { (STACKS, STACK_BYTES) } else { (FEW_STACKS, SMALL_STACK_BYTES) };
@@ -60,12 +62,12 @@ pub(crate) fn prepare_once() {
     ONCE.call_once(prepare);
 }
 
-/// Address and size of the reservation.
+/// Returns address and size of the memory reserved for all stacks.
 fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
 }
 
-/// Returns addresses and sizes of the stacks that have not been given up.
+/// Returns address and size of each stack that is still in service.
 pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, each) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     let kept = PLACES.iter().take(COUNT.load(Ordering::Acquire)).enumerate();
@@ -73,7 +75,7 @@ pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     kept.map(move |(number, _)| (start.wrapping_add(number * each), each))
 }
 
-/// Gives up unused stacks, except a few.
+/// Releases unused stacks for good, except a few; the larger `scale`, the fewer are kept.
 pub(crate) fn shrink(scale: usize) {
     let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
     let kept = if scale < TINY { FEW_STACKS } else { 2 };
@@ -85,17 +87,17 @@ pub(crate) fn shrink(scale: usize) {
     }
 }
 
-/// Holder of a stack that was given up.
+/// Value of `holder` for a stack that was released for good.
 const GONE: usize = usize::MAX;
 
-/// Frees, in a forked child, the stacks of threads that do not exist here.
+/// Frees, in a forked child, the stacks of threads that do not exist in the child.
 pub(crate) fn after_fork() {
     let me = tls::number();
     let others = |place: &&Place| ![me, GONE].contains(&place.holder.load(Ordering::Relaxed));
     PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
 }
 
-/// Stack owned until dropped.
+/// Stack in use by this thread; freed on drop.
 struct Own {
     place: &'static Place,
     top: usize,
@@ -135,7 +137,7 @@ impl Drop for Own {
     }
 }
 
-/// True if this thread is on one of the stacks, with enough left of it.
+/// True if this thread runs on one of the tracer's stacks and enough of it is left.
 fn has_room() -> bool {
     let (start, bytes) = range();
     let here = std::ptr::from_ref(&bytes).addr();
@@ -145,19 +147,19 @@ fn has_room() -> bool {
     at < bytes && is_ours() && at % each > ENOUGH_BYTES.min(each / 2)
 }
 
-/// Runs `work` on the current stack; `None` if it was abandoned for lack of memory.
+/// Runs `work` on the current stack; returns `None` if it was abandoned for lack of memory.
 pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
     run(work, 0)
 }
 
-/// Runs a hook's work on a stack of the tracer with signals blocked; `None` without a stack or memory.
+/// Runs a hook's `work` on a stack of the tracer, with signals blocked; returns `None` if no stack is free or memory runs out.
 pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = Blocked::all();
     elsewhere(work)
 }
 
-/// Runs work at the end of the process or before exec(3), which may take long. Signal handlers may run, unless this thread is on the signal
-/// stack, whose content a handler on it would overwrite.
+/// Runs `work` at the end of the process or before exec(3), on a stack of the tracer; it may take long. Signal handlers may run, unless
+/// this thread is on the program's signal stack, whose content a handler would overwrite.
 pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = if memory::is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
     elsewhere(work)
@@ -171,7 +173,7 @@ fn elsewhere<T>(work: impl FnOnce() -> T) -> Option<T> {
     run(work, own.top)
 }
 
-/// Work and its result, on the stack of the code that started it.
+/// Work to run and its result; stored on the stack of the code that starts the work.
 struct Job<F, T> {
     work: Option<F>,
     result: Option<T>,
@@ -183,7 +185,7 @@ extern "C" fn start<T, F: FnOnce() -> T>(job: *mut u8) {
     job.result = job.work.take().map(|work| work());
 }
 
-/// Runs `work` on the stack that ends at `top`, or on the current one for 0.
+/// Runs `work` on the stack whose upper end is `top`, or on the current stack if `top` is 0; `None` if it was abandoned.
 fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> {
     let thread = tls::current();
     let (outer, busy) = (thread.scope.get(), thread.busy.get());
@@ -197,7 +199,7 @@ fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> {
     job.result
 }
 
-/// Abandons the work in progress on this thread, as if it had no result: does not return. Returns if there is none.
+/// Abandons the work in progress on this thread by a jump to its start, and so does not return. Returns only if no work is in progress.
 pub(crate) fn abandon() {
     let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
     // SAFETY: null, or `saved` of a `run` that waits on this thread.

@@ -1,13 +1,13 @@
-//! Tests of DXT_ANONYMIZE: no user-chosen name is in a trace, spool or spill; all other data is unchanged.
+//! Tests of DXT_ANONYMIZE: traces, spools and spills contain no name that the user chose; all other data is unchanged.
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{Compiler, Launch, Scratch, Traces, recover, spools, workload, workload_hdf5, workload_with};
 use std::path::{Path, PathBuf};
 
-/// Word contained in every name.
+/// Word that every name chosen by the user contains in these tests.
 const WORD: &str = "topsecret";
 
-/// Data directory and program with the word in their names; and a key.
+/// Data directory and program whose names contain the word, and a file with the anonymization key.
 struct Secrets {
     scratch: Scratch,
     data: PathBuf,
@@ -31,7 +31,7 @@ impl Secrets {
         launch.env("DXT_JOB_ID", format!("{WORD}.7")).env("DXT_EXCLUDE", format!("*/{WORD}.none"))
     }
 
-    /// Returns all data of the traces except segments, which are numbers; and their file names.
+    /// Returns the tables of all traces (everything except segments, which are numbers), and the traces' file names.
     fn told(&self) -> Vec<u8> {
         let traces = Traces::read(&self.scratch.traces());
         assert!(!traces.files.is_empty());
@@ -47,7 +47,7 @@ fn has_word(bytes: &[u8]) -> bool {
     bytes.windows(WORD.len()).any(|here| here == WORD.as_bytes())
 }
 
-/// Returns true if all parts of a path are hashes, except for file name extensions.
+/// Returns true if every component of a path is a hash, except for file name extensions.
 fn is_hashed(path: &str) -> bool {
     let hex = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     path.split('/').skip(1).all(|part| hex(part.split('.').next().unwrap_or_default())) || path.starts_with('<')
@@ -149,7 +149,7 @@ fn without_its_key_nothing_is_told() {
         assert!(outcome.stderr.contains("DXT_ANONYMIZE") && outcome.stderr.contains("not tracing"), "{outcome:?}");
         assert!(Traces::read(&secrets.scratch.traces()).files.is_empty());
     }
-    // A node on which the key cannot be read blocks no other.
+    // If the key cannot be read on one node, the ranks on other nodes are not blocked.
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (rank, others) in [("0", 0), ("1", 3000)] {
             let secrets = Secrets::new(&workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]));

@@ -1,4 +1,5 @@
-//! Tests of DXT_JOB_BYTES for whole jobs: total of all processes, and lifetime of the node quota file. (Limits of one process: site.rs.)
+//! Tests of DXT_JOB_BYTES for whole jobs: total bytes of all processes, and lifetime of the node quota file. (Limits of a single process
+//! are tested in site.rs.)
 
 use crate::filters::{BOTH, noted};
 use crate::harness::{Launch, Scratch, Traces, have, is_root, recover, skip, spools, workload, workload_with};
@@ -10,12 +11,13 @@ use std::process::{Child, Command};
 
 const FOLDED: &str = "DXT_JOB_BYTES keeps counters only";
 const OWN_SHARE: &str = "took a share of DXT_JOB_BYTES of their own";
-/// Bytes of a trace that do not count against the budget.
+/// Bytes of a trace that are not counted against the budget.
 const TRACE: u64 = 4 << 10;
-/// Bytes beyond the budget left by a killed process with one thread and two files; more threads or files add steps of this size.
+/// Maximum bytes beyond the budget that a killed process with one thread and two files leaves. More threads or files add steps of this
+/// size.
 const LEAST_SPOOL: u64 = 64 << 10;
 
-/// Returns the bytes that a file takes: spools are mostly holes.
+/// Returns the disk space that a file takes, in bytes: spools are sparse.
 fn bytes(file: &Path) -> u64 {
     let about = file.symlink_metadata().expect("a file");
     about.len().min(about.blocks() * 512)
@@ -25,18 +27,18 @@ fn all_bytes(scratch: &Scratch) -> u64 {
     left(scratch).iter().map(|file| bytes(file)).sum()
 }
 
-/// Returns the node quota files, through which processes of a node share the budget.
+/// Returns the node quota files in the scratch directory. Processes of a job on one node share the budget through such a file.
 fn pots(scratch: &Scratch) -> Vec<PathBuf> {
     left(scratch).into_iter().filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
 }
 
-/// Returns the bytes reserved in the only node quota file.
+/// Returns the number of bytes reserved in the only node quota file.
 fn reserved(scratch: &Scratch) -> u64 {
     let [pot] = pots(scratch).try_into().expect("one pot");
     reserved_in(&pot)
 }
 
-/// Returns the node quota files of processes that have no spool directory in common.
+/// Returns the node quota files in /tmp, used by processes that have no spool directory in common.
 fn pots_in_tmp() -> Vec<PathBuf> {
     let files = std::fs::read_dir("/tmp").into_iter().flatten().flatten().map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
@@ -53,14 +55,15 @@ fn reserved_in(pot: &Path) -> u64 {
     u64::from_le_bytes(bytes[16..24].try_into().expect("three words"))
 }
 
-/// Returns a process with `calls` writes at random offsets, and one write to another file.
+/// Returns the launch of a program with `calls` writes at random offsets to one file, and one write to another. `budget` is DXT_JOB_BYTES,
+/// and `job` the job ID.
 fn process<'a>(scratch: &'a Scratch, job: Option<&str>, budget: &str, calls: &str) -> Launch<'a> {
     let launch = Launch::new(scratch, workload("many_files")).arg(scratch.data()).args(["return", "1", calls]);
     let launch = launch.env("DXT_JOB_BYTES", budget);
     job.into_iter().fold(launch, |launch, job| launch.env("DXT_JOB_ID", job))
 }
 
-/// Starts a process that holds the lock of `pot`, as the tracer's processes do, then runs the Python code `last`.
+/// Starts a Python process that locks the node quota file `pot`, as the tracer does, then runs the Python code `last`.
 fn holder(pot: &Path, last: &str) -> Child {
     let holds = "import fcntl, os, signal, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); ";
     let mut holder = Command::new("python3")
@@ -76,7 +79,7 @@ fn holder(pot: &Path, last: &str) -> Child {
     holder
 }
 
-/// Kills and reaps the lock holder.
+/// Kills and reaps the process that holds the lock.
 fn let_go(mut holder: Child) {
     holder.kill().expect("failed to kill it");
     holder.wait().expect("it ends");
@@ -86,7 +89,7 @@ fn segments(traces: &Traces) -> u64 {
     traces.processes.iter().map(|process| process.info.segments).sum()
 }
 
-/// Asserts that all writes are recorded or counted, and that only some have segments.
+/// Asserts that every write is recorded or counted, and that some, but not all, have segments.
 #[track_caller]
 fn complete(scratch: &Scratch, writes: u64) -> Traces {
     let traces = Traces::read(&scratch.traces());
@@ -168,7 +171,7 @@ fn steps_of_ranks_and_their_children_have_one_budget() {
                 let outcome = launch.env("DXT_JOB_BYTES", budget.to_string()).ranks(compiler, 2).run();
                 ended_quietly(&outcome);
             }
-            // Two job steps of two ranks with three children each.
+            // Two job steps of two ranks, each with three child processes.
             let traces = complete(&scratch, 16 * 20_000);
             assert_eq!(noted(&traces, OWN_SHARE), 0);
             let (left, most) = (all_bytes(&scratch), budget + TRACE * traces.files.len() as u64);
@@ -196,7 +199,7 @@ fn a_node_has_its_part() {
     assert!(half <= (200 << 10) + TRACE && reserved <= 200 << 10, "{half} {reserved}");
 }
 
-/// Returns the number of node quota files, and of processes that report a share of their own.
+/// Returns the number of node quota files, and the number of processes that report a share of the budget for themselves alone.
 fn shares(scratch: &Scratch) -> (usize, u64) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 101 * traces.files.len() as u64);
@@ -332,7 +335,8 @@ fn a_lock_that_comes_late_costs_nobody_anything() {
     assert_eq!(reserved(&scratch), traces.files.iter().map(|file| bytes(file)).sum::<u64>());
 }
 
-/// Unused reservations are returned, whether or not they were granted.
+/// At its end, a process returns the part of its reservation that its trace and spool do not use. Cases: nothing is left, a spool is left,
+/// no file can be written.
 #[test]
 fn what_is_not_left_is_given_back() {
     // Filtered and confined: the process leaves nothing.
@@ -444,7 +448,7 @@ fn to_give_back_makes_nothing() {
     assert!(!Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// System calls on the node quota file, as seen by strace.
+/// Without a budget, strace(1) sees no system call on a node quota file.
 #[test]
 fn without_a_budget_no_call_is_made_for_it() {
     if !have("strace") {
@@ -473,7 +477,7 @@ fn without_a_budget_no_call_is_made_for_it() {
     assert!(more_lines > lines, "{lines} {more_lines}");
 }
 
-/// No reservation of a process is lost by fork or exec.
+/// Reservations of processes that fork or execute other programs are returned if the bytes are not used.
 #[test]
 fn forked_children_and_other_programs_give_back_what_they_do_not_leave() {
     let scratch = Scratch::new();

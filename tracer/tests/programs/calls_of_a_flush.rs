@@ -1,11 +1,12 @@
-//! Tests of MPI_Finalize: at most eight collective calls, whatever was recorded; if one fails on one rank, all end and nothing is lost.
+//! Tests of the tracer's flush in MPI_Finalize: it makes at most eight collective calls, whatever was recorded. If a call fails on one
+//! rank, all ranks end and nothing is lost.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload_with};
 use std::path::Path;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns the program with the counting library behind the tracer.
+/// Returns the launch of the program with a library preloaded after the tracer that counts the tracer's MPI calls.
 pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -14,7 +15,8 @@ pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: 
     launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data())
 }
 
-/// Returns the collective calls of the tracer in MPI_Finalize, as reported by each rank, without the two in MPI_Init.
+/// Returns the tracer's collective calls in MPI_Finalize, one list per rank, as reported by the counting library. The two calls in MPI_Init
+/// are removed.
 fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
     let lines = outcome.stderr.lines().filter_map(|line| line.strip_prefix("flush "));
     let words = lines.map(|line| line.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>());
@@ -26,7 +28,7 @@ fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Asserts that all ranks made the same calls, at most eight; returns these.
+/// Asserts that all ranks made the same collective calls, at most eight; returns these.
 pub(crate) fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let all = flushes(outcome);
@@ -72,7 +74,7 @@ fn a_flush_makes_at_most_eight_collective_calls() {
     }
 }
 
-/// Asserts that the calls on the shared file are counted once, whether in the trace of all ranks or in one of each.
+/// Asserts that the calls on the file shared by all ranks are counted exactly once over all traces of the job.
 pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
     let posix = data.join("posix.0");
     let writes = 20 * ranks + ranks * (ranks - 1) / 2;

@@ -1,4 +1,5 @@
-//! Tests of MPI collective calls: the trace matches the program's own log, for every communicator, and recording takes no room from I/O.
+//! Tests of recorded MPI collective calls: the trace matches the program's own log, for every communicator, and leaves enough room for I/O
+//! calls.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, have, library, log_lines, read_failures, read_log, recover,
@@ -9,9 +10,9 @@ use std::path::Path;
 use trace_format::meta::CommunicatorDef;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
-/// Pseudo file of MPI calls.
+/// Name in traces that stands for the file of MPI calls, which have none.
 const MPI: &str = "<MPI>";
-/// Maximum difference between wall clock times read by a program and those of the trace, in ns.
+/// Maximum difference between wall clock times in the program's log and in the trace, in ns.
 const CLOCKS_APART: i64 = 2_000_000;
 
 fn available() -> impl Iterator<Item = Compiler> {
@@ -31,14 +32,14 @@ fn numbers(scratch: &Scratch, word: &str) -> Vec<Vec<i64>> {
     lines.map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect()).collect()
 }
 
-/// Returns the number of MPI calls recorded as segments, and of those only counted.
+/// Returns the number of MPI calls recorded as segments, and the number of MPI calls that are only counted.
 fn totals(traces: &Traces) -> (usize, u64) {
     let missing = traces.processes.iter().flat_map(|process| &process.missing);
     let missing = missing.filter(|missing| missing.op.layer == "MPI").map(|missing| missing.counters.segments).sum();
     (traces.own_ops(&["MPI"], Path::new(MPI)).len(), missing)
 }
 
-/// Asserts that log and trace agree on calls, their order, communicators and times.
+/// Asserts that the program's log and the trace agree on calls, their order, communicators and times.
 fn same(scratch: &Scratch, traces: &Traces) {
     let log = read_log(scratch);
     assert_same(Order::Thread, &log, &traces.own_ops(&["MPI"], Path::new(MPI)));
@@ -59,7 +60,7 @@ fn same(scratch: &Scratch, traces: &Traces) {
     communicators(scratch, traces);
 }
 
-/// Asserts that each process records its communicators, and that members of one agree on it.
+/// Asserts that each process records its communicators, and that all members of a communicator record equal descriptions of it.
 fn communicators(scratch: &Scratch, traces: &Traces) {
     for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
         let told = &process.block.communicators;
@@ -112,7 +113,7 @@ fn counters_say_how_many_there_were() {
     }
 }
 
-/// Collective calls made by MPI-IO, by communicator and window functions, by nonblocking operations, and by the flush are not recorded.
+/// Collective calls are not recorded if MPI-IO, communicator or window functions, nonblocking operations, or the tracer's flush make them.
 #[test]
 fn what_libraries_do_among_themselves_is_not_the_programs() {
     for mpi in available() {
@@ -155,7 +156,8 @@ fn a_million_take_no_room_from_io() {
     }
 }
 
-/// All ranks keep the same calls of one operation on one communicator, so that the k-th of one rank is the k-th of all.
+/// If there are too many calls to keep all, all ranks keep the same calls of each operation and communicator: the k-th kept call of one
+/// rank is the k-th of all.
 #[test]
 fn of_very_many_all_ranks_keep_the_same() {
     for mpi in available() {
@@ -183,7 +185,7 @@ fn of_very_many_all_ranks_keep_the_same() {
     }
 }
 
-/// A call that fails on one rank still counts as the same call.
+/// All ranks keep the same calls even if one of the calls fails on a single rank.
 #[test]
 fn of_very_many_all_ranks_keep_the_same_where_one_fails() {
     for mpi in available() {
@@ -252,7 +254,7 @@ fn threads_have_each_their_own() {
     }
 }
 
-/// I/O in a user-defined reduction operation counts as the program's.
+/// I/O inside a user-defined reduction operation of a collective call counts as I/O of the program.
 #[test]
 fn a_reduction_may_do_io() {
     for mpi in available() {
@@ -264,7 +266,7 @@ fn a_reduction_may_do_io() {
     }
 }
 
-/// More communicators, one after another, than there are numbers.
+/// The program creates more communicators, one after another, than there are communicator IDs.
 #[test]
 fn thousands_of_communicators_have_numbers() {
     for mpi in available() {
@@ -301,7 +303,7 @@ fn a_killed_process_leaves_them_in_its_spool() {
     }
 }
 
-/// Output, data and return values equal those without the tracer; the program itself checks every call.
+/// Output, data and return values equal those without the tracer. The program checks every call by itself.
 #[test]
 fn the_program_does_not_notice() {
     for mpi in available() {
@@ -318,7 +320,7 @@ fn the_program_does_not_notice() {
     }
 }
 
-/// Fortran bindings call the C functions; a call counts once.
+/// Fortran bindings of MPI call the C functions; each call counts once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     let mut any = false;
@@ -337,7 +339,8 @@ fn fortran_calls_count_once_through_every_binding() {
     }
 }
 
-/// Returns the instructions per barrier of one process, including all functions called.
+/// Returns the instructions executed per barrier in one process, including those of all functions called. Derived from runs with two
+/// numbers of barriers.
 fn instructions_per_barrier(mode: &str, traced: bool, counts: [u32; 2]) -> f64 {
     let instructions = counts.map(|calls| {
         let scratch = Scratch::new();

@@ -1,8 +1,8 @@
-//! Tests of the variables of docs/configuration.md, as set by a user.
+//! Tests of the environment variables described in docs/configuration.md, as a user sets them.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload, workload_with};
 
-/// Returns a program with `calls` pwrites of 4 bytes and one open that exits with status 7.
+/// Returns the launch of a program that makes one open and `calls` pwrites of 4 bytes, and exits with status 7.
 fn program<'a>(scratch: &'a Scratch, calls: u32) -> Launch<'a> {
     Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls.to_string())
 }
@@ -86,7 +86,7 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
     }
 }
 
-/// Asserts that every write of the program is recorded, in order.
+/// Asserts that every write of the program has a segment, in order.
 fn all_on_record(scratch: &Scratch, writes: usize) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!((traces.segments.len(), traces.missing()), (writes + 1, 0));
@@ -114,7 +114,7 @@ fn a_full_buffer_is_packed_and_loses_nothing() {
     all_on_record(&scratch, 600_000);
 }
 
-/// Runs `bench_calls` with the default buffer of 4 MiB; returns the numbers of recorded and missing segments.
+/// Runs `bench_calls` with the default buffer of 4 MiB. Returns the number of calls with segments, and of calls without.
 fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));
@@ -209,7 +209,7 @@ fn the_job_is_described() {
     assert!(job.mpi.is_none());
 }
 
-/// Runs the program with a configuration file of `lines`.
+/// Runs the program with a configuration file that contains `lines`; `change` modifies the launch.
 fn configured(lines: &str, change: impl Fn(Launch<'_>) -> Launch<'_>) -> (Outcome, Traces) {
     let scratch = Scratch::new();
     let file = scratch.root().join("site.conf");

@@ -1,4 +1,4 @@
-//! Tests of programs that confine themselves by seccomp(2): they end as they would untraced, and their calls are in the spool.
+//! Tests of programs that restrict their own system calls by seccomp(2): they end as they would untraced, and their calls are in the spool.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover, spools, workload, workload_with};
 
@@ -6,14 +6,14 @@ fn run(scratch: &Scratch, way: &str, calls: &str) -> Outcome {
     Launch::new(scratch, workload("confined")).arg(scratch.data()).arg(way).arg(calls).run()
 }
 
-/// Returns the number of writes to each of the two files, recorded or counted.
+/// Returns the number of writes to each of the two files, with or without segments.
 fn writes(scratch: &Scratch) -> (u64, u64) {
     let traces = Traces::read(&scratch.traces());
     let of = |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(name)).0;
     (of("before"), of("after"))
 }
 
-/// Asserts that the tracer printed exactly one line, on the spool.
+/// Asserts that the tracer printed exactly one line, which names the spool.
 fn told_once(outcome: &Outcome) {
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
@@ -125,7 +125,7 @@ fn a_child_of_a_confined_process_is_counted() {
     assert_eq!(children, 1);
 }
 
-/// A rank that may make no system calls neither blocks the others nor costs them their traces.
+/// A rank that forbids itself all system calls neither blocks the other ranks nor costs them their traces.
 #[test]
 fn ranks_that_confine_themselves() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {

@@ -1,4 +1,4 @@
-//! Tests of counters mode: the same numbers as from a full trace, in memory that does not grow with the number of calls.
+//! Tests of counters mode: it gives the same numbers as a full trace, in memory that does not grow with the number of calls.
 
 use crate::harness::{Launch, MissingOps, Op, Scratch, Seg, Traces, read_failures, read_log, workload};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::path::Path;
 use trace_format::counters::{Counters, Previous};
 use trace_format::profile::{Access, Last, Profile};
 
-/// Identity of a stream in one process: layer, operation, mode, nested, path, errno.
+/// Key of a stream of calls in one process: layer, operation, mode, true if nested, path, error number.
 type Key = (String, String, String, bool, String, u16);
 
 fn program<'a>(scratch: &'a Scratch, data: &Path, way: &str, count: u32) -> Launch<'a> {
@@ -22,7 +22,7 @@ fn printed(launch: Launch<'_>) -> [u64; 2] {
     [numbers.next().expect("a number"), numbers.next().expect("a number")]
 }
 
-/// Returns the counters without times, which vary from run to run.
+/// Returns the counters without times, which vary between runs.
 fn timeless(counters: &Counters) -> Counters {
     Counters { duration: 0, max_duration: 0, first_start: 0, last_end: 0, ..counters.clone() }
 }
@@ -35,7 +35,7 @@ fn counted(traces: &Traces) -> BTreeMap<Key, Counters> {
     traces.processes.iter().flat_map(|process| &process.missing).map(of).collect()
 }
 
-/// Computes the same counters from segments.
+/// Computes the counters that counters mode should give from the segments of a full trace.
 fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     let mut sums: BTreeMap<Key, (Counters, Previous)> = BTreeMap::new();
     for seg in traces.segments.iter().chain(&traces.failures) {
@@ -47,7 +47,7 @@ fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     sums.into_iter().map(|(key, (counters, _))| (key, timeless(&counters))).collect()
 }
 
-/// Computes profiles from segments, for files whose preferred I/O size is `alignment`.
+/// Computes access profiles from the segments of a full trace. `alignment` is the files' preferred I/O size in bytes.
 fn profiled(traces: &Traces, alignment: u64) -> BTreeMap<(String, String), Profile> {
     let mut profiles: BTreeMap<(String, String), (Profile, Last)> = BTreeMap::new();
     let moves = |seg: &&Seg| ["read", "write"].contains(&seg.op.name.as_str());
@@ -106,10 +106,10 @@ fn counters_are_what_the_full_trace_says() {
     assert!(one.slowest_write.start < info.end_ns && one.slowest_write.duration < info.end_ns);
 }
 
-/// Calls, bytes, first offset and end, by process, layer, operation, mode, path and errno.
+/// Number of calls, bytes, lowest offset and highest end, by process, layer, operation, mode, path and error number.
 type Extents = BTreeMap<(u32, String, String, String, String, u16), (u64, u64, i64, i64)>;
 
-/// Returns the extents logged by the program.
+/// Computes the extents from the operations that the program logged.
 fn extents(log: &[Op]) -> Extents {
     let mut sums = Extents::new();
     for op in log {
@@ -221,7 +221,7 @@ fn what_waits_in_the_chunks_of_living_threads_and_of_a_child_is_counted() {
     assert_eq!(writes, [(1, 3), (bytes, bytes)]);
 }
 
-/// Directory in memory, removed on drop.
+/// Directory on a file system in memory, removed on drop.
 struct InMemory(std::path::PathBuf);
 
 fn tempdir_in_memory() -> InMemory {

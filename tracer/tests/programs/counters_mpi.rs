@@ -1,5 +1,6 @@
-//! Tests of counters mode under both MPIs: files shared by ranks become one record with exact sums, whose size does not depend on the
-//! number of ranks. Files of single ranks stay with them. Files shared by only some ranks: `counters_subsets`.
+//! Tests of counters mode under MPICH and Open MPI: for files shared by all ranks, one record has exact totals, and its size does not
+//! depend on the number of ranks. Files of single ranks stay in the records of these ranks. Files shared by some ranks are tested in
+//! `counters_subsets`.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, read_log, workload_with};
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use trace_format::spread::Spread;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Runs the program; returns its traces and the total size of the trace files.
+/// Runs the program in counters mode; returns its traces and the total size of the trace files, in bytes.
 pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush: &str) -> (Traces, u64) {
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks);
@@ -25,7 +26,8 @@ pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush
     (traces, sizes)
 }
 
-/// Returns the counters of `name` through `layer` on `file` in the record of `rank`, without nested calls.
+/// Returns the counters of operation `name` through `layer` on `file` in the record of `rank` (-1: the common record). Nested calls are
+/// excluded.
 pub(crate) fn counters(traces: &Traces, rank: i32, layer: &str, name: &str, file: &Path) -> Option<Counters> {
     let mut sum: Option<Counters> = None;
     for process in traces.processes.iter().filter(|process| process.info.rank == rank) {

@@ -1,5 +1,5 @@
-//! Tests of counters in spools: other processes can follow the progress, and counters survive a killed process. (Kills and reads at any
-//! moment: `spool.rs`; all kinds of ends: `ends.rs`.)
+//! Tests of counters in spools: other processes can read them while the program runs, and they survive if the process is killed. (Kills and
+//! reads at arbitrary moments: `spool.rs`; all ways to end: `ends.rs`.)
 
 use crate::harness::{Launch, MissingOps, Scratch, Traces, library, look, recover, spools, workload};
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use trace_format::counters::Counters;
 
-/// Counters without values that vary from run to run, by stream identity without the process.
+/// Counters without times, by stream: layer, operation, mode, true if nested, path, error number.
 type Counted = BTreeMap<(String, String, String, bool, String, u16), Counters>;
 
-/// Returns the counters of all processes, by path relative to the scratch directory.
+/// Returns the counters of all processes, summed by stream. Paths are relative to the scratch directory.
 fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     let mut all = Counted::new();
     let root = scratch.root().display().to_string();
@@ -23,13 +23,13 @@ fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     all
 }
 
-/// Drops the values that depend on the order of calls of several threads or processes.
+/// Keeps only the number of calls and bytes: all other values depend on the order of calls by several threads or processes.
 fn unordered(counted: Counted) -> Counted {
     let known = |of: Counters| Counters { segments: of.segments, bytes: of.bytes, ..Counters::default() };
     counted.into_iter().map(|(key, counters)| (key, known(counters))).collect()
 }
 
-/// Runs a program in counters mode; returns its traces.
+/// Runs a program in counters mode, with spools if `spooled` is true; returns its traces.
 fn counting(scratch: &Scratch, program: &'static str, arguments: &[&str], spooled: bool) -> Traces {
     let launch = Launch::new(scratch, workload(program)).arg(scratch.data()).env("DXT_ENABLE", "counters");
     let launch = arguments.iter().fold(launch, Launch::arg);
@@ -83,7 +83,8 @@ fn forked_children_and_programs_they_become_have_their_own() {
     assert_eq!(unordered(counted(&with, &got)), unordered(counted(&without, &expected)));
 }
 
-/// Runs a program that reports each call on a pipe until the pipe is full; reads its spool, kills it, and recovers the spool.
+/// Runs a program that reports each call on a pipe until the pipe is full. Reads the program's spool, kills the program, and recovers the
+/// spool; each must give the right counts.
 fn waits(threads: u64) {
     let scratch = Scratch::new();
     let mut command = Command::new(workload("progress"));
@@ -123,7 +124,7 @@ fn waits(threads: u64) {
     assert_eq!(seen(&traces), (last.0, last.1), "what it left is what was seen");
 }
 
-/// Returns the program's writes, by path.
+/// Returns the counters of the program's writes.
 fn writes(scratch: &Scratch) -> Counted {
     let all = counted(scratch, &Traces::read(&scratch.traces()));
     all.into_iter().filter(|(key, _)| key.1 == "write" && key.4.starts_with("/data")).collect()

@@ -1,5 +1,5 @@
-//! Tests of counters mode under both MPIs for files shared by some ranks: the common record includes them, with or without rank 0, and
-//! lists the ranks. No call is counted twice or lost.
+//! Tests of counters mode under MPICH and Open MPI for files shared by some of the ranks. The common record includes these files, with or
+//! without rank 0 among their ranks, and lists the ranks. No call is counted twice or lost.
 
 use crate::calls_of_a_flush::{at_most_eight, program};
 use crate::counters_mpi::{BOTH, calls, counters, run};
@@ -15,12 +15,12 @@ fn spread(traces: &Traces, layer: &str, file: &Path) -> Option<Spread> {
     common(traces)?.reduced.1.get(&(layer.to_owned(), file.display().to_string())).copied()
 }
 
-/// Returns a file whose path is too long to be sent from one rank to another.
+/// Returns the path of a file whose name is too long for one rank to send it to another.
 fn deep(data: &Path, half: u32) -> PathBuf {
     (0..3).fold(data.to_owned(), |path, i| path.join(format!("{i:0200}"))).join(format!("deep.{half}"))
 }
 
-/// Asserts that the writes to the files of each half of four ranks are counted exactly once.
+/// Asserts that writes to each file are counted exactly once: files used by all four ranks, and files used by either half of them.
 fn told_once(traces: &Traces, data: &Path, what: &str) {
     let writes = |path: &Path| traces.totals(&["POSIX"], "write", path);
     assert_eq!(writes(&data.join("all.0")), (46, 4600), "{what}");

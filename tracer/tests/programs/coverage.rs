@@ -1,11 +1,12 @@
-//! Test that docs/coverage.md and the library name the same functions.
+//! Test that docs/coverage.md lists exactly the functions that the library intercepts.
 
 use crate::harness::{have, library, skip};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the functions in the tables (in backticks, or of MPI) with the number of rows that name them.
+/// Returns the functions named in the tables of docs/coverage.md (in backticks, or with the prefix MPI_), with the number of rows that name
+/// each.
 fn in_the_document() -> BTreeMap<String, usize> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coverage.md");
     let text = std::fs::read_to_string(path).expect("failed to read docs/coverage.md");
@@ -23,7 +24,7 @@ fn in_the_document() -> BTreeMap<String, usize> {
     rows
 }
 
-/// Returns the functions exported by the library, those of MPI without the PMPI names.
+/// Returns the functions that the library exports. MPI functions are listed without their PMPI names.
 fn in_the_library() -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().expect("failed to run nm");
     let listed = String::from_utf8(output.stdout).expect("symbols are text");

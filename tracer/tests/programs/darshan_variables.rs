@@ -1,4 +1,5 @@
-//! Tests of Darshan's variables, used where ours are not set, with the meanings of Darshan's documentation.
+//! Tests of Darshan's environment variables. They apply where the tracer's own variables are not set, with the meanings in Darshan's
+//! documentation.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
@@ -68,7 +69,8 @@ fn triggers(scratch: &Scratch, lines: &str) -> PathBuf {
     path
 }
 
-/// A file matched by any trigger keeps its segments; other files have counters. The trigger file alone turns tracing on.
+/// A file that matches a trigger in Darshan's trigger file keeps its segments; other files have counters only. The trigger file alone turns
+/// tracing on.
 #[test]
 fn files_are_kept_that_a_trigger_of_darshans_file_names() {
     for (lines, expected) in [

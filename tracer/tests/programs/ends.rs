@@ -1,6 +1,6 @@
-//! Tests of process ends, over all kinds of processes, storage modes and ways to end. Per file, the number of calls recorded or counted
-//! lies between those returned and those begun, as counted by the program. No call is recorded twice, counting both the written traces and
-//! those recovered from remaining spools.
+//! Tests of process ends, over all kinds of processes, storage modes and ways to end. The program itself counts the calls that it has begun
+//! and those that have returned. Per file, the number of calls in the traces must lie between these two, and no call may be recorded twice.
+//! Traces written by the tracer and traces recovered from spools count together.
 
 use crate::filters::noted;
 use crate::harness::{
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Pairs of numbers (begun, returned) that the program counts in.
+/// Number of counter pairs (calls begun, calls returned) that the program keeps, one pair per file.
 const SLOTS: usize = 256;
 
-/// Kinds of processes.
+/// Kinds of test processes, by what they do while they write.
 const KINDS: [&str; 9] =
     ["threads", "vforks", "forks", "exec", "confined", "chroot", "mounts", "ranks mpich", "ranks openmpi"];
-/// Kinds that require root. Programs executed by these would look for files elsewhere, too.
+/// Kinds that require root. They are not combined with exec, since the executed program would look for files elsewhere.
 const OF_ROOT: [&str; 2] = ["chroot", "mounts"];
-/// Storage modes of segments.
+/// Storage modes for recorded calls.
 const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
-/// Ways to end; those of ranks only, and those of all others only, come last.
+/// Ways to end a process. The last ones apply only to MPI ranks, or only to other processes.
 const WAYS: [&str; 15] = [
     "exit",
     "_exit",
@@ -93,7 +93,7 @@ impl Case {
         told
     }
 
-    /// Runs the case while the kernel fails one system call with an error.
+    /// Runs the case while the kernel fails one system call: `refused` is the call and its error.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();
@@ -101,7 +101,7 @@ impl Case {
         self.run_by(seed, &scratch, launch, self.code())
     }
 
-    /// Runs the case with the process delayed after rename(2), and kills it once its trace has its final name.
+    /// Runs the case, and kills the process when its trace has been renamed to its final name. A delay after rename(2) makes this possible.
     fn run_to_the_name(self, seed: u64) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, "strace").untraced();
@@ -123,7 +123,8 @@ impl Case {
         })
     }
 
-    /// Runs a command that ends with the program and, if known, with status `code`.
+    /// Runs `launch` with the arguments and settings of the case, and checks the number of calls in all traces. Unless the case uses MPI,
+    /// the exit status must be `code`.
     fn run_by(self, seed: u64, scratch: &Scratch, launch: Launch<'_>, code: i32) -> Result<(), String> {
         let counts = scratch.root().join("counts");
         std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");
@@ -196,10 +197,10 @@ impl Case {
     }
 }
 
-/// Distance in the list between consecutive cases, so that even few of them cover all modes and ways.
+/// Distance in the list between cases that run one after another: even a few cases then cover all modes and ways.
 const STEP: usize = 7;
 
-/// Runs cases in turn while `goes_on` returns true; returns the number of runs and a table of failures, if any.
+/// Runs one case after another while `goes_on` returns true. Returns the number of runs, and a table of failures (empty if none).
 fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -> (u64, String) {
     let cases: Vec<Case> = cases.iter().copied().filter(|case| case.mpi().is_none_or(Compiler::available)).collect();
     let (mut wrong, mut tally, mut round) = (String::new(), BTreeMap::<Case, (u64, u64)>::new(), 0);
@@ -230,7 +231,7 @@ fn some(kinds: &[&str], rounds: u64) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Returns the first random seed: DXT_ENDS_SEED, or 1.
+/// Returns the seed of the first case: DXT_ENDS_SEED, or 1.
 fn seed() -> u64 {
     std::env::var("DXT_ENDS_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -240,7 +241,7 @@ fn threads_that_write_while_the_process_ends() {
     some(&["threads"], 135);
 }
 
-/// System calls that old kernels or containers may refuse: the invariant holds without each of them.
+/// Old kernels or containers may refuse some system calls. The number of recorded calls is right without any one of them.
 #[test]
 fn threads_that_write_while_the_process_ends_without_one_system_call() {
     let refused = [
@@ -291,7 +292,8 @@ fn kill(program: &Path, scratch: &Scratch) {
     }
 }
 
-/// The trace has its final name, but the spool is not yet marked as written. Includes records reduced over all ranks.
+/// A process is killed after its trace got its final name, but before its spool is marked as written. Includes records reduced over all
+/// ranks.
 #[test]
 fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     if !have("strace") {
@@ -307,7 +309,7 @@ fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     }
 }
 
-/// Children of vfork(2) run in the memory of a process whose threads wait for the child's end.
+/// Children of vfork(2) run in their parent's memory; the parent's calling thread waits for the child's end.
 #[test]
 fn children_of_vfork_that_write_while_the_process_ends() {
     some(&["vforks"], 45);
@@ -323,7 +325,7 @@ fn programs_that_become_others_while_threads_write() {
     some(&["exec"], 90);
 }
 
-/// Processes whose paths lead elsewhere, or that may make no more system calls.
+/// Processes whose paths lead elsewhere (chroot, mounts), or that forbid themselves further system calls.
 #[test]
 fn processes_in_a_sandbox_that_end_while_threads_write() {
     some(&["confined", "chroot", "mounts"], 50);
@@ -334,7 +336,7 @@ fn ranks_that_end_while_threads_write() {
     some(&["ranks mpich", "ranks openmpi"], 100);
 }
 
-/// Runs as many cases as time allows, for scripts/soak.sh; prints a table.
+/// Runs as many cases as the time limit permits, for scripts/soak.sh; prints a table of failures.
 #[test]
 #[ignore = "takes as long as one likes: scripts/soak.sh"]
 fn soak() {

@@ -1,4 +1,4 @@
-//! Tests of program ends: at each one that runs code, the trace is complete, and the program ends as it would untraced.
+//! Tests of program ends: after every end that lets code run, the trace is complete. The program ends as it would untraced.
 
 use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, recover, workload};
 use std::io::Read;
@@ -62,7 +62,8 @@ fn exit_from_another_thread() {
     nothing_lost("thread_exit", Some("exit"));
 }
 
-/// Dies by its own signal; the trace is either complete or missing, never broken. Returns true if there is a trace.
+/// Runs a program that dies by its own signal. Asserts that its trace is complete or missing, never damaged. Returns true if there is a
+/// trace.
 fn dies(way: &str, code: i32) -> bool {
     let scratch = Scratch::new();
     let (untraced, traced) = end_by(&scratch, way);
@@ -79,7 +80,7 @@ fn sigterm_with_default_action() {
     assert!(dies("sigterm", 128 + 15));
 }
 
-/// A signal during the writing of the trace at a normal end does not lose the trace.
+/// A signal that arrives while the trace is being written at a normal end does not lose the trace.
 #[test]
 fn sigterm_at_any_moment_of_the_end() {
     for round in 0..60_u64 {
@@ -121,7 +122,7 @@ fn sigterm_with_default_action_restored() {
     assert!(dies("default_again", 128 + 15));
 }
 
-/// First process of a container: signals that it sends itself do not end it, and it has no parent in its namespace.
+/// The first process of a container is not ended by signals that it sends to itself, and has no parent in its namespace.
 #[test]
 fn the_first_process_of_a_namespace() {
     let command = |way: &str, scratch: &Scratch, preload: &str| {
@@ -164,7 +165,7 @@ fn sigkill() {
     dies("kill", 128 + 9);
 }
 
-/// cat(1), cp(1) and dd(1) close standard error in exit(3), just before their trace is written.
+/// Messages are printed before standard error is closed: cat(1), cp(1) and dd(1) close it in exit(3), just before their trace is written.
 #[test]
 fn what_is_known_is_said_before_standard_error_is_closed() {
     let scratch = Scratch::new();
@@ -197,7 +198,7 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
     assert!(outcome.stderr.contains("Not a directory") && outcome.stderr.lines().count() == 1, "{outcome:?}");
 }
 
-/// Ways to reuse descriptor 2 for a data file, as implemented by the workload.
+/// Ways in which the test program reuses file descriptor 2 (standard error) for a data file.
 const TAKING: [&str; 18] = [
     "open",
     "openat",
@@ -219,7 +220,7 @@ const TAKING: [&str; 18] = [
     "reused",
 ];
 
-/// Runs the workload with standard error in a file; returns the exit code and the final contents of that file and of the data file.
+/// Runs the test program with standard error in a file. Returns the exit code, and the final contents of that file and of the data file.
 fn takes_stderr(way: &str, verbose: &str, traced: bool) -> (i32, String, String) {
     let scratch = Scratch::new();
     let (data, stderr) = (scratch.data().join("data"), scratch.root().join("stderr"));
@@ -258,7 +259,7 @@ fn words_go_to_standard_error_while_it_is_there() {
     }
 }
 
-/// Messages never block on a slow reader, and a pipe without a reader or a file at its size limit causes no signal.
+/// The tracer's messages never block on a slow reader. A pipe without a reader, or a file at its size limit, causes no signal.
 #[test]
 fn words_that_cannot_be_said_harm_nobody() {
     for (way, verbose) in ["no_reader", "no_room", "limit"].into_iter().flat_map(|way| [(way, "0"), (way, "2")]) {

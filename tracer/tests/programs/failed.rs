@@ -1,4 +1,4 @@
-//! Tests of failing calls: recorded separately with their error; the program sees the same error as without the tracer.
+//! Tests of failed calls: they are recorded separately, with their error number. The program sees the same error as without the tracer.
 
 use crate::harness::{Compiler, Launch, Order, Scratch, assert_same, read_failures, workload, workload_with};
 

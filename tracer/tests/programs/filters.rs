@@ -1,4 +1,5 @@
-//! Tests of the filters of docs/configuration.md: excluded calls are not recorded, but counted. Ranks and triggers have their own files.
+//! Tests of the filters described in docs/configuration.md: calls that a filter excludes are counted instead of recorded. DXT_RANKS is
+//! tested in `ranks`, and triggers in `triggers`.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, workload, workload_with,
@@ -8,7 +9,7 @@ use std::path::Path;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns a program that works on several files in `data/`.
+/// Returns the launch of a program that works on several files in `data/`.
 fn posix<'a>(scratch: &'a Scratch, name: &'static str) -> Launch<'a> {
     Launch::new(scratch, workload(name)).arg(scratch.data())
 }
@@ -17,7 +18,7 @@ pub(crate) fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> 
     Launch::new(scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all").ranks(mpi, ranks)
 }
 
-/// Returns calls and bytes of each operation on each file.
+/// Returns the number of calls and bytes, by operation and file.
 fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String, String), (u64, u64)> {
     let mut calls: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for op in ops {
@@ -27,7 +28,7 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Asserts that for each operation on each file, recorded and counted calls and bytes add up to those of the program.
+/// Asserts for each operation and file that recorded plus counted calls and bytes equal those in the program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut told = all_calls(traces.own_ops(layers, dir).iter());
@@ -43,7 +44,7 @@ pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&s
     assert_eq!(told, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
 }
 
-/// Returns the sum of a note over all processes.
+/// Returns the sum over all processes of the number in the note `what`.
 pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
@@ -78,7 +79,8 @@ fn wrong_values_turn_tracing_off_with_one_line() {
     }
 }
 
-/// Runs a program on several files with `variables`; asserts that exactly those files are recorded for which `keeps` returns true.
+/// Runs a program on several files with the environment `variables`. Asserts that exactly the files for which `keeps` returns true have
+/// segments.
 #[track_caller]
 fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> bool) -> Traces {
     let scratch = Scratch::new();

@@ -1,10 +1,11 @@
-//! Tests of flush times in a trace: the stages of the flush, in trace and counters mode, alone and with other ranks.
+//! Tests of the times that a trace contains on the stages of the tracer's flush, in trace and counters mode, for one process and for
+//! several ranks.
 
 use crate::harness::{Compiler, Launch, Scratch, workload, workload_with};
 use trace_format::frame::{FlushStage, FlushTimes};
 use trace_format::read::Trace;
 
-/// Returns rank, true for a region of all ranks, and flush times, for every region in a run's traces.
+/// Returns rank, true if reduced over all ranks, and flush times, for each process region in a run's traces.
 fn regions(scratch: &Scratch) -> Vec<(i32, bool, Option<FlushTimes>)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(scratch.traces()).expect("the traces") {

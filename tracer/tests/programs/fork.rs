@@ -1,4 +1,4 @@
-//! Tests of several processes: each writes its own trace with its own operations; a child begins with an empty one.
+//! Tests of programs with several processes: each process writes a trace of its own calls only. A forked child starts with an empty trace.
 
 use crate::harness::{Launch, Order, Scratch, Traces, assert_same, read_log, workload};
 use std::collections::BTreeSet;

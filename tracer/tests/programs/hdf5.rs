@@ -1,5 +1,5 @@
-//! Tests of HDF5: the trace records the program's calls on files and data sets, its selections, and the nested calls below. The program's
-//! error stack, identifiers and output are unchanged.
+//! Tests of HDF5 programs: the trace records calls on files and data sets, selections, and the nested calls of lower layers. The program's
+//! HDF5 error stack, identifiers and output are unchanged.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, log_lines, python, read_log, read_ranks, recover, skip,
@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace_format::meta::Selection;
 
-/// Accesses of a data set by one operation: calls by selection, elements; final element size and extent.
+/// Accesses to each data set, by process, path, operation and mode: calls per selection type, number of elements, element size and extent
+/// at the end.
 type Selected = BTreeMap<(u32, String, String, String), ([u64; Selection::COUNT], u64, u64, String)>;
 
-/// Returns the selections logged by the programs.
+/// Returns the accesses and selections that the programs logged.
 fn selected(scratch: &Scratch) -> Selected {
     let mut all = Selected::new();
     for line in log_lines(scratch) {
@@ -29,7 +30,7 @@ fn selected(scratch: &Scratch) -> Selected {
     all
 }
 
-/// Returns the selections recorded in the traces for the data sets of one file.
+/// Returns the accesses and selections that the traces contain for the data sets of one file.
 fn told(traces: &Traces, file: &Path) -> Selected {
     let mut all = Selected::new();
     let mut kinds = BTreeSet::new();
@@ -87,7 +88,7 @@ fn everything_that_the_program_did_to_files_and_data_sets() {
     inside(&traces, &scratch.data());
 }
 
-/// Asserts that exactly those calls on the files that lie inside an HDF5 call of their thread are marked so.
+/// Asserts that a call is marked as made inside HDF5 exactly if an HDF5 call of the same thread encloses it.
 fn inside(traces: &Traces, data: &Path) {
     let below: Vec<_> = traces.segments.iter().filter(|seg| Path::new(&seg.op.path).starts_with(data)).collect();
     let spans: Vec<_> = below.iter().filter(|seg| seg.op.layer == "HDF5").collect();
@@ -129,7 +130,7 @@ fn both_parallel_builds_tell_exactly_what_the_program_did() {
     }
 }
 
-/// In counters mode, the ranks' sums of a shared file become one record that does not distinguish data sets.
+/// In counters mode, the totals of a file shared by all ranks become one record, which does not distinguish data sets.
 #[test]
 fn counters_of_all_data_sets_are_in_the_common_record() {
     for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
@@ -150,7 +151,7 @@ fn counters_of_all_data_sets_are_in_the_common_record() {
     }
 }
 
-/// Without the HDF5 layer, calls made by HDF5 count as the program's.
+/// If a filter excludes the HDF5 layer, calls made by HDF5 count as calls of the program.
 #[test]
 fn a_filter_that_leaves_hdf5_out() {
     let Some(program) = workload_hdf5("hdf5_all", Compiler::Cc, "serial", &[]) else { return };
@@ -162,7 +163,7 @@ fn a_filter_that_leaves_hdf5_out() {
     assert!(traces.processes.iter().all(|process| process.block.data_sets.is_empty()));
 }
 
-/// Two builds of HDF5 in one process: a plugin's calls go to its own build.
+/// Two builds of HDF5 in one process are distinguished: a plugin's calls reach the plugin's own build.
 #[test]
 fn several_copies_in_one_process_are_told_apart() {
     let Some(program) = workload_hdf5("hdf5_copies", Compiler::Cc, "serial", &["-DMAIN", "-ldl"]) else { return };
@@ -183,7 +184,7 @@ fn several_copies_in_one_process_are_told_apart() {
     assert!(!tried.is_empty() || !Compiler::Mpich.available(), "no plugin was tried");
 }
 
-/// h5py loads HDF5 outside of the global scope, and closes data sets in ways of its own.
+/// h5py loads HDF5 outside of the global symbol scope, and closes data sets in other ways than C programs.
 #[test]
 fn h5py_that_loads_its_own_hdf5() {
     let Some(interpreter) = python() else { return skip("python3 is not installed") };
@@ -206,7 +207,8 @@ fn h5py_that_loads_its_own_hdf5() {
     assert_eq!(told(&traces, &file), selected(&scratch));
 }
 
-/// With limited address space, the journal has room for some 200,000 records.
+/// Under a limit on address space, the spool's journal has room for some 200,000 records. Sizes of data sets take no room needed for file
+/// names.
 #[test]
 fn sizes_of_data_sets_take_no_room_from_names() {
     let Some(program) = workload_hdf5("hdf5_grows", Compiler::Cc, "serial", &[]) else { return };

@@ -1,4 +1,5 @@
-//! Tests of unusual programs and conditions: they end as untraced, nothing hangs, and calls are recorded, in a spool, or counted.
+//! Tests of unusual programs and conditions: programs end as untraced, nothing hangs, and every call is recorded in a trace or spool, or
+//! counted.
 
 use crate::harness::{
     Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_failures, read_log, recover, skip_here,
@@ -7,12 +8,12 @@ use crate::harness::{
 use std::path::Path;
 use std::process::Command;
 
-/// Returns a program that is unusual in the given way.
+/// Returns the launch of a test program that is unusual in the way named by `way`.
 fn hostile<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, workload("hostile")).arg(scratch.data()).arg(way)
 }
 
-/// Asserts that the program ended as it would untraced, without messages.
+/// Asserts that the program ended as it would untraced, and that the tracer printed nothing.
 fn unharmed(outcome: &Outcome) {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));
 }
@@ -90,7 +91,8 @@ fn a_changed_root_directory() {
     assert_eq!((calls, bytes, spools(&scratch).len()), (13, 13 * 8, 0), "{outcome:?}");
 }
 
-/// Returns the number of writes to a path, recorded or counted, and the number of calls in signal handlers noted as unrecorded.
+/// Returns the number of writes to a path with or without segments, and the number of calls in signal handlers that a note states as
+/// unrecorded.
 fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unrecorded = notes.filter(|note| note.what.contains("signal handlers")).map(|note| note.count).sum();
@@ -126,7 +128,7 @@ fn forks_while_other_threads_write() {
     assert_eq!(traces.processes.len(), 201);
 }
 
-/// Separate file system of limited size, unmounted on drop.
+/// Mounted file system of limited size, unmounted on drop.
 struct Small(std::path::PathBuf);
 
 impl Small {

@@ -1,4 +1,5 @@
-//! Tests of scripts/install.sh: one directory with everything, from which programs are traced; its requirements on the system; its modules.
+//! Tests of scripts/install.sh: the installed directory suffices to trace programs, requires no more of the system than documented, and
+//! contains environment modules.
 
 use crate::harness::{
     Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, skip_here, static_library, workload_source,
@@ -14,7 +15,7 @@ const GLIBC: (u32, u32) = (2, 34);
 /// Version of glibc that packages require: the oldest supported by Rust's standard library.
 const OLD_GLIBC: (u32, u32) = (2, 17);
 
-/// Installs the build; `None` if the analyzer was not built.
+/// Installs the build; returns the installation prefix, or `None` if the analyzer was not built.
 fn install(scratch: &Scratch) -> Option<PathBuf> {
     let analyze = analyzer();
     if !analyze.exists() {
@@ -78,7 +79,7 @@ fn one_directory_holds_all_and_traces_from_there() {
     all_is_removed(&scratch, &prefix);
 }
 
-/// Removes the installation as described in docs/install.md.
+/// Asserts that removal as described in docs/install.md leaves nothing.
 fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     let (_, rest) = include_str!("../../../docs/install.md").split_once("    cd PREFIX && ").expect("how to remove it");
     let (command, _) = rest.split_once("\n\n").expect("an end");
@@ -86,7 +87,7 @@ fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
 }
 
-/// In folders with programs and other files, the package manifests list each file with its mode.
+/// The package manifests list each installed file with its mode, also in folders that contain both programs and other files.
 fn packages_list_programs_and_others(prefix: &Path) {
     let manifest = include_str!("../../../dxt-analyze/Cargo.toml");
     for folder in ["lib/dxt", "share/dxt"] {
@@ -100,7 +101,7 @@ fn packages_list_programs_and_others(prefix: &Path) {
     }
 }
 
-/// Links in the installed documentation lead to existing files.
+/// Asserts that links in the installed documentation lead to existing files.
 fn links_lead_somewhere(place: &Path) {
     let folders = [place.to_owned(), place.join("docs"), place.join("trace-format")];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a directory").flatten());
@@ -117,7 +118,7 @@ fn links_lead_somewhere(place: &Path) {
     }
 }
 
-/// The library for static programs exports no names that a program's own libraries may define.
+/// The library for static programs exports no names that a program's own libraries might define, such as those of zstd.
 fn links_beside_another_zstd(scratch: &Scratch, flags: &str) {
     let (source, program) = (scratch.root().join("zstd.c"), scratch.root().join("zstd"));
     let text = "#include <stdio.h>\nint ZSTD_versionNumber(void);\nint ZSTD_versionNumber(void) { return 7; }\n\
@@ -215,7 +216,8 @@ fn it_runs_where_the_documentation_says() {
     assert!(docs.contains(&format!("{}.{} if it is made on Debian 12", GLIBC.0, GLIBC.1)));
 }
 
-/// Linking for packages: a program that uses many functions renamed in later glibc versions requires no newer glibc, and runs here.
+/// Packages are linked for old systems: a program that uses many functions renamed in later glibc versions requires no newer glibc, and
+/// runs here.
 #[test]
 fn packages_are_linked_for_older_systems() {
     let scratch = Scratch::new();
@@ -247,7 +249,8 @@ fn packages_are_linked_for_older_systems() {
     assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
 }
 
-/// Packaging tools are installed first, with this machine's glibc: compilers for older systems cannot link them, and builds take minutes.
+/// Packaging tools are installed before the build, and linked with this machine's glibc. Compilers for older systems cannot link them, and
+/// a failure after the build would cost minutes.
 #[test]
 fn tools_for_packages_come_before_the_build() {
     let scratch = Scratch::new();
@@ -275,7 +278,8 @@ fn tools_for_packages_come_before_the_build() {
     }
 }
 
-/// The required Rust version is stated before the build: cargo's own message on a manifest that is too new states neither version.
+/// The required Rust version is stated before the build starts. Cargo's own message about a manifest that is too new states neither the
+/// required nor the installed version.
 #[test]
 fn install_says_which_rust_it_needs() {
     let scratch = Scratch::new();
@@ -333,7 +337,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Returns the newest glibc version required by a file's symbols; weak ones do not count.
+/// Returns the newest glibc version that a file's symbols require. Weak symbols do not count.
 fn needs(file: &Path) -> Option<(u32, u32)> {
     let output = Command::new("objdump").arg("-T").arg(file).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -346,7 +350,7 @@ fn needs(file: &Path) -> Option<(u32, u32)> {
     versions.filter_map(number).max()
 }
 
-/// Versions in the recipes of packaging/, and settings that they change in a site's file, exist.
+/// Package recipes in packaging/ name existing versions, and change existing settings of the site configuration.
 #[test]
 fn recipes_name_what_is_there() {
     let read =

@@ -1,10 +1,11 @@
-//! Tests of the cost of the append path: instructions per traced call, counted by callgrind, independent of the machine's speed and load.
+//! Tests of the tracer's cost: instructions added per traced call, counted by callgrind and thus independent of the machine's speed and
+//! load.
 
 use crate::harness::{Launch, Scratch, have, library, skip, workload};
 
-/// Upper bounds of the instructions that the release library may add to a call: hook, guard, two clock readings, descriptor lookup and
-/// append; for a stream also its position before and after. Raise one only with a reason. Some six are for the comparison after the call
-/// that checks if its descriptor still refers to the same file.
+/// Upper bounds of the instructions that a release build of the library may add to a call: (operation, mode, bound). They cover hook,
+/// guard, two clock readings, descriptor lookup and append; for a C stream also its position before and after. Raise a bound only with a
+/// reason. Some six instructions check after the call that its descriptor still refers to the same file.
 const MOST_ADDED: [(&str, &str, f64); 7] = [
     // Measured: 111.
     ("pwrite", "trace", 116.0),
@@ -18,13 +19,14 @@ const MOST_ADDED: [(&str, &str, f64); 7] = [
     ("pwrite", "counters, untimed", 360.0),
     // Measured: 481.
     ("fgetc", "counters", 490.0),
-    // 1,000 files in turn: each segment is folded into its own counters and profile. Measured: 565.
+    // Calls alternate between 1,000 files: each segment is folded into its own counters and profile. Measured: 565.
     ("turn", "counters", 580.0),
 ];
-/// Factor on the bounds for a library built without optimization.
+/// Factor applied to the bounds for a library built without optimization.
 const UNOPTIMIZED: f64 = 6.0;
 
-/// Returns the instructions of a loop of `calls` calls with all functions called: includes the hooks, but not start and flush.
+/// Returns the instructions of a loop of `calls` calls, including those of the hooks and of all functions called, but without the tracer's
+/// start and flush.
 fn instructions(operation: &str, mode: &str, calls: u32, traced: bool) -> Option<u64> {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, "valgrind")
@@ -65,7 +67,7 @@ fn a_traced_call_costs_few_instructions() {
         assert!(added < most, "{added:.1} instructions added per {operation} ({mode}), at most {most} are allowed");
         by_mode.insert((operation, mode), added);
     }
-    // Each clock reading left out is a single instruction that takes as long as some ten others.
+    // Each omitted clock reading is a single instruction that takes as long as some ten others.
     let (timed, untimed) = (by_mode[&("pwrite", "counters")], by_mode[&("pwrite", "counters, untimed")]);
     assert!(untimed < timed, "{untimed:.1} instructions without times, {timed:.1} with them");
 }

@@ -1,8 +1,9 @@
-//! Tests of signal handlers that write, and that leave the tracer's code by a jump: its state stays consistent, and nothing is lost.
+//! Tests of signal handlers that write, and that leave the tracer's code by longjmp: the tracer's state stays consistent, and no call is
+//! lost.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
 
-/// Program output: calls begun and returned, in the program and in its handler, and jumps.
+/// Numbers printed by the program: calls begun and returned by the program, by its signal handler, and jumps out of the handler.
 struct Said {
     begun: u64,
     returned: u64,
@@ -10,7 +11,7 @@ struct Said {
     jumped: u64,
 }
 
-/// Runs the program in one mode; returns its output and traces.
+/// Runs the program with `calls` calls in tracing mode `mode`; returns its numbers and traces.
 fn run(scratch: &Scratch, way: &str, calls: &str, mode: &str, buffer: &str) -> (Said, Traces) {
     let launch = Launch::new(scratch, workload("jumps")).arg(scratch.data()).arg(way).arg(calls);
     let outcome = launch.env("DXT_ENABLE", mode).env("DXT_BUFFER_MAX", buffer).run();

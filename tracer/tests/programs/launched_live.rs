@@ -1,4 +1,5 @@
-//! Tests of `dxt-run --live` and `--live-to`: one agent beside the program, started before it, whose failures do not affect the program.
+//! Tests of `dxt-run --live` and `--live-to`: one agent is started before the program and runs beside it. Failures of the agent do not
+//! affect the program.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_with(scratch, options, command, &[])
 }
 
-/// Runs dxt-run as [`run`] does, with environment variables.
+/// Runs dxt-run as [`run`] does, with additional environment variables.
 fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &[(&str, &str)]) -> Outcome {
     let (lib, beside) = (scratch.root().join("libdxt_tracer.so"), scratch.root().join("dxt-analyze"));
     if !lib.exists() {
@@ -38,7 +39,7 @@ fn lines(scratch: &Scratch, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Returns the number after a name, from the last line that has it.
+/// Returns the number that follows `name`, from the last line that contains the name.
 fn number(lines: &[String], name: &str) -> Option<u64> {
     let name = format!("\"{name}\":");
     let (_, behind) = lines.iter().rev().find_map(|line| line.split_once(&name))?;

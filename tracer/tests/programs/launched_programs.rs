@@ -1,12 +1,12 @@
-//! Tests of programs under dxt-run that a preloaded library may keep from starting: with sanitizers, other C libraries, or for other
-//! processors. Also: a second tracer that is preloaded already.
+//! Tests of dxt-run with programs that a preloaded library could prevent from starting: programs with sanitizers, with other C libraries,
+//! or for other processors; and with a second tracer that is already preloaded.
 
 use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, is_root, library, python, skip, skip_here};
 use crate::launcher::run_in;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a program; `None` if the compiler or a required library is missing.
+/// Compiles a program from source `text`; returns its path, or `None` if the compiler or a required library is missing.
 fn compiled(scratch: &Scratch, name: &str, text: &str, compiler: &[&str]) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join(format!("{name}.c")), scratch.root().join(name));
     std::fs::write(&source, text).expect("a file");
@@ -22,7 +22,7 @@ fn wrote(outcome: &Outcome) -> usize {
     outcome.stderr.matches("dxt-run: wrote ").count()
 }
 
-/// Program that writes a file, then ends normally, leaks, or uses freed memory.
+/// C program that writes a file, then ends normally, leaks memory, or uses freed memory, by its argument.
 const SICK: &str = "#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +204,8 @@ fn of_two_tracers_one_is_taken() {
     }
 }
 
-/// A program killed after chroot is recovered from its original directory; dxt-run reports that a trace written inside may be elsewhere.
+/// A program killed after chroot is recovered in the original directory. If its trace was written inside the new root, dxt-run says that a
+/// trace may be elsewhere.
 #[test]
 fn a_program_that_changes_its_root_is_recovered_or_spoken_of() {
     let Some(python) = python() else { return skip("python3 is not installed") };

@@ -1,4 +1,5 @@
-//! Tests of dxt-run: it sets all variables, keeps the command's exit status and output, and reports the traces that were written.
+//! Tests of dxt-run: it sets all environment variables, keeps the command's exit status and output, and reports the traces that were
+//! written.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, workload, workload_with,
@@ -10,7 +11,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_in(scratch, None, options, command)
 }
 
-/// Runs dxt-run as [`run`] does, with environment variables.
+/// Runs dxt-run as [`run`] does, with additional environment variables.
 pub(crate) fn run_in<'a>(
     scratch: &Scratch,
     variables: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -30,7 +31,7 @@ pub(crate) fn run_in<'a>(
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
 
-/// Returns the traces that dxt-run reports.
+/// Returns the paths of the traces that dxt-run reports.
 fn said(outcome: &Outcome) -> Vec<PathBuf> {
     outcome.stderr.lines().filter_map(|line| line.strip_prefix("dxt-run: wrote ")).map(PathBuf::from).collect()
 }
@@ -88,7 +89,7 @@ fn both_mpis_get_the_variables_to_their_ranks() {
     }
 }
 
-/// Makes two copies of dd under different names; each will write one byte to a file with its own name.
+/// Copies dd(1) under two names; returns the copies.
 fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     ["first", "second"].map(|name| {
         let place = scratch.root().join(name);
@@ -97,7 +98,7 @@ fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     })
 }
 
-/// Returns launcher arguments that run `program` once; it writes a byte to a file with its own name.
+/// Returns launcher arguments that run `program` (a copy of dd) on one rank; it writes one byte to a file named like the program.
 fn writing(scratch: &Scratch, program: &Path) -> Vec<String> {
     let name = program.file_name().and_then(|name| name.to_str()).expect("a name");
     let file = format!("of={}", scratch.data().join(name).display());
@@ -407,7 +408,7 @@ fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
     assert!(!outcome.stderr.contains("no variable"), "{outcome:?}");
 }
 
-/// Builds a library that keeps every program from starting, as one that needs a newer glibc does.
+/// Builds a library whose preloading prevents every program from starting, as a library that needs a newer glibc does.
 pub(crate) fn unloadable(scratch: &Scratch) -> PathBuf {
     let (source, library) = (scratch.root().join("missing.c"), scratch.root().join("libmissing.so"));
     std::fs::write(&source, "extern int in_no_library;\nint *dxt_missing = &in_no_library;\n").expect("a file");
@@ -445,7 +446,7 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "# /bin/sh -c echo\\ ran\\;\\ exit\\ 7\n"), "{outcome:?}");
 }
 
-/// The directory is accessible to all who may read the traces, including traces of killed processes.
+/// Directories made by dxt-run have the permissions requested for traces; so have the traces of killed processes.
 #[test]
 fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
     use std::os::unix::fs::PermissionsExt;

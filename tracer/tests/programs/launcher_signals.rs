@@ -1,4 +1,5 @@
-//! Tests of signals to dxt-run: each reaches the command once, both end alike, and the command inherits dxt-run's initial state.
+//! Tests of signals to dxt-run: the command gets each signal once, dxt-run ends as the command does, and the command starts with the signal
+//! state and descriptors that dxt-run had.
 
 use crate::harness::{Launch, Scratch, Traces, analyzer, dxt_run, library, python, skip, skip_here, workload};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns `dxt-run --lib ... -o traces`, to which options and a command are added.
+/// Returns the command `dxt-run --lib ... -o traces`, to be completed by options and a program.
 fn launcher(scratch: &Scratch) -> Command {
     let mut command = Command::new(dxt_run());
     command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).current_dir(scratch.root());
@@ -22,7 +23,7 @@ fn script(scratch: &Scratch, text: &str) -> Child {
     launcher(scratch).args(["--", "/bin/sh", "-c", text]).spawn().expect("dxt-run can be started")
 }
 
-/// Waits until `is_so` returns true; fails after 20 s.
+/// Waits until `is_so` returns true; fails after 20 s with the message `what`.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -79,7 +80,7 @@ fn it_ends_by_the_signal_that_ended_the_command() {
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// A terminal's interrupt reaches the whole foreground group: one passed on by dxt-run would be a second.
+/// A terminal's interrupt reaches all processes of the foreground group. dxt-run must not pass it on, as the command would get it twice.
 #[test]
 fn a_terminals_interrupt_comes_once() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -102,7 +103,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
     assert_eq!((outcome.code, said.as_str()), (5, "INT\nQUIT\nTERM\n"), "{outcome:?}");
 }
 
-/// Returns the state of a process: T is stopped.
+/// Returns the state of a process as in /proc/PID/stat, such as `T` for stopped.
 fn state(process: &str) -> char {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     line.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('-')
@@ -126,7 +127,7 @@ fn both_are_stopped_and_go_on_together() {
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// The command inherits ignored and blocked signals, closed descriptors, and standard input.
+/// The command inherits ignored and blocked signals, closed descriptors, and standard input from dxt-run's caller.
 #[test]
 fn the_command_starts_as_it_would_by_itself() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -189,7 +190,7 @@ fn told_to_end_before_the_command_starts_it_leaves_nothing() {
     }
 }
 
-/// A second interrupt by an impatient user does not lose the killed command's records.
+/// If the user interrupts again while dxt-run recovers the killed command's trace, the trace is not lost.
 #[test]
 fn a_signal_while_it_recovers_is_passed_over() {
     if !analyzer().exists() {
@@ -214,7 +215,7 @@ fn a_signal_while_it_recovers_is_passed_over() {
     assert_eq!(Traces::read(&scratch.traces()).segments.len(), 51);
 }
 
-/// The first process of a container adopts orphans, and ignores signals by default.
+/// If dxt-run is the first process of a container, it adopts orphans and waits for them. Such a process ignores signals by default.
 #[test]
 fn as_the_first_process_it_waits_for_all() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! Tests of real programs under the preloaded library: the trace must match the program exactly, and the program must not notice. The
-//! programs are in testdata/workloads; each logs its own operations.
+//! Tests of real programs with the library preloaded: the trace must match the program exactly, and the program must behave as without it.
+//! The programs are in testdata/workloads; each logs its own operations.
 
 mod anonymize;
 mod budget;

@@ -1,4 +1,4 @@
-//! Tests of memory alignment: counted exactly for reads and writes, whatever becomes of their segments.
+//! Tests of counts of unaligned memory buffers: exact for all reads and writes, whether or not their segments are kept.
 
 use crate::harness::{Launch, Scratch, Traces, recover, spools, workload};
 use trace_format::meta::{MemoryDef, stream_flags};
@@ -16,7 +16,8 @@ fn run(settings: &[(&str, &str)]) -> (Traces, Vec<MemoryDef>) {
     (traces, memory)
 }
 
-/// Returns the known and the unaligned calls, summed by stream and by cost.
+/// Returns [calls with known alignment, unaligned calls], summed over the two tables of a trace: by stream, and by layer, direction and
+/// size.
 fn sums(memory: &[MemoryDef]) -> [[u64; 2]; 2] {
     let streams = memory.iter().flat_map(|memory| &memory.streams);
     let costs = memory.iter().flat_map(|memory| &memory.costs);

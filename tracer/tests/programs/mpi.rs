@@ -1,4 +1,4 @@
-//! Tests of the library under every MPI: one file is preloaded under MPICH, under Open MPI and without MPI, with equal records.
+//! Tests of one library file preloaded under MPICH, under Open MPI and without MPI: recorded operations are equal.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, python, read_log, read_ranks, recover, skip,
@@ -14,7 +14,7 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, variant: &str) -
     Launch::new(scratch, program).arg(scratch.data()).arg(variant).ranks(mpi, ranks)
 }
 
-/// Asserts the properties of every trace of an MPI run that ended well.
+/// Checks a complete MPI run: each rank is in the traces, nothing is missing, and operations match the program's log. Returns both.
 fn whole_job(scratch: &Scratch, ranks: u32) -> (Vec<Op>, Traces) {
     let (log, traces) = (read_log(scratch), Traces::read(&scratch.traces()));
     let by_pid = read_ranks(scratch);
@@ -27,7 +27,7 @@ fn whole_job(scratch: &Scratch, ranks: u32) -> (Vec<Op>, Traces) {
     (log, traces)
 }
 
-/// Returns the operations without fields that differ from run to run: process and directory.
+/// Returns the operations as text, without process and directory, which differ from run to run.
 fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
     let mut lines: Vec<String> = ops
         .iter()
@@ -63,7 +63,8 @@ fn both_tell_exactly_what_the_program_did_and_the_same() {
     }
 }
 
-/// POSIX calls of MPI-IO lie inside an MPI-IO call of the same thread, and are marked as nested. On other files, MPI_Init makes calls, too.
+/// POSIX calls made by MPI-IO lie inside an MPI-IO call of the same thread, and are marked as nested. (MPI_Init also makes calls, on other
+/// files.)
 fn nesting(traces: &Traces, data: &Path) {
     let here = |path: &str| Path::new(path).starts_with(data);
     let nested: Vec<_> = traces.segments.iter().filter(|seg| seg.nested && here(&seg.op.path)).collect();
@@ -80,7 +81,7 @@ fn nesting(traces: &Traces, data: &Path) {
     }
 }
 
-/// Fortran bindings call the C functions, their PMPI_ names, or neither; a call counts once.
+/// Fortran bindings of MPI call the C functions, their PMPI_ names, or neither; each call counts once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
@@ -168,8 +169,8 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a variant with and without the tracer; both must end alike. The launcher's reaction to a rank that leaves without MPI_Finalize is a
-/// race: the traced run must end in one of the ways observed untraced.
+/// Runs a program variant with and without the tracer, and asserts that both end alike. How a launcher reacts to a rank that leaves without
+/// MPI_Finalize is a race. The traced run must therefore end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
     let log = scratch.root().join("untraced");
@@ -220,7 +221,7 @@ fn abort_of_one_rank() {
     }
 }
 
-/// Ranks without a trace left a spool: together these contain all calls of every rank, up to its last line of log.
+/// Traces and recovered spools together contain all calls of every rank, up to the last line of the rank's log.
 fn every_rank_is_there(scratch: &Scratch, ranks: u32) {
     for unfinished in Traces::read_finished(&scratch.traces()).unfinished {
         std::fs::remove_file(unfinished).expect("failed to remove an unfinished trace");
@@ -261,7 +262,7 @@ fn a_child_that_is_forked_between_init_and_finalize() {
     }
 }
 
-/// Asserts that existing traces of processes are complete.
+/// Asserts that each process that has a trace has a complete one.
 fn exact_for_those_present(scratch: &Scratch, traces: &Traces) {
     let present: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     let log: Vec<Op> = read_log(scratch).into_iter().filter(|op| present.contains(&op.pid)).collect();

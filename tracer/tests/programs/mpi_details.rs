@@ -1,15 +1,15 @@
-//! Tests of MPI-IO hints and datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
+//! Tests of recorded MPI-IO hints, and datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{HintOrigin, extent_bin};
 
-/// Hints as (process, origin, path, key, value).
+/// MPI-IO hints as (process, origin, path, key, value).
 type Hints = BTreeSet<(u32, u32, String, String, String)>;
-/// Number of uses by (process, role, combiner, path).
+/// Number of uses of datatypes, by (process, role, combiner, path).
 type Datatypes = BTreeMap<(u32, String, String, String), u64>;
-/// Number of uses by extent bin, by (process, role, path).
+/// Number of uses of datatypes per bin of extents, by (process, role, path).
 type Extents = BTreeMap<(u32, String, String), [u64; SIZE_BINS]>;
 
 fn logged(scratch: &Scratch) -> (Hints, Datatypes, Extents) {

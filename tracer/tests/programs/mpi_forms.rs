@@ -1,11 +1,11 @@
-//! Tests of MPI-IO calls other than blocking ones: the trace has exactly the program's operations, under each MPI.
+//! Tests of nonblocking, split, shared-pointer and other MPI-IO calls: the trace has exactly the program's operations, under each MPI.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip_here,
     workload_with,
 };
 
-/// Runs a part of a program of testdata/workloads under each MPI, and compares.
+/// Runs one part of a test program with the given numbers of ranks under each MPI, and compares trace and log.
 fn exact(program: &'static str, part: &str, ranks: &[u32]) {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         for &ranks in ranks {

@@ -1,17 +1,18 @@
-//! Tests of MPI-IO file views: each view in the trace gives the same file offsets as the library gives the program, under each MPI.
+//! Tests of recorded MPI-IO file views: a view in the trace gives the same file offsets as the MPI library gives the program, under each
+//! MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, workload_with};
 use std::collections::BTreeMap;
 use trace_format::meta::ViewDef;
 
-/// View as seen by the program.
+/// File view as logged by the program.
 struct Seen {
     regular: bool,
     etype_bytes: u64,
     displacement: i64,
     size: u64,
     extent: i64,
-    /// Offset of each etype.
+    /// File offset of each etype, in bytes.
     bytes: Vec<i64>,
 }
 
@@ -27,7 +28,7 @@ fn seen(scratch: &Scratch) -> BTreeMap<u32, Vec<Seen>> {
     out
 }
 
-/// Returns the bytes of one filetype, relative to its origin.
+/// Returns the offsets of all bytes of one filetype, relative to its origin.
 fn of_filetype(view: &ViewDef) -> Vec<i64> {
     let block = view.first..view.first + view.block.cast_signed();
     view.dimensions.iter().fold(block.collect(), |inner: Vec<i64>, dimension| {
@@ -36,7 +37,7 @@ fn of_filetype(view: &ViewDef) -> Vec<i64> {
     })
 }
 
-/// Returns the offset of each etype, as derived from the trace.
+/// Returns the file offset of each of the first `etypes` etypes, computed from the view in the trace.
 fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     let filetype = of_filetype(view);
     assert_eq!(filetype.len() as u64, view.size);
@@ -48,7 +49,7 @@ fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     (0..etypes).map(begin).collect()
 }
 
-/// Runs a program on `ranks` ranks, and compares the trace with the views seen by the program.
+/// Runs a program on `ranks` ranks, and compares the views in the trace with those that the program logged.
 fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks: u32) {
     let scratch = Scratch::new();
     let outcome =

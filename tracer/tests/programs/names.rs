@@ -1,4 +1,5 @@
-//! Tests of file names: an opened file has the kernel's name, whatever happened to its path; finding it takes few system calls.
+//! Tests of file names in traces: an opened file has the name that the kernel gives, whatever happened to its path. Getting the name takes
+//! few system calls.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, have, library, skip, workload};
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
     Some(calls)
 }
 
-/// Returns the system calls added by the tracer to `calls` pairs of open and close: by name, and in total.
+/// Returns the system calls that the tracer adds to `calls` pairs of open and close: counts by name, and in total.
 fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
     let scratch = Scratch::new();
     let count = calls.to_string();
@@ -63,7 +64,7 @@ fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u6
     Some((traced, all))
 }
 
-/// System calls of any kind at start and end.
+/// Upper bound of the system calls that the tracer makes at start and end together.
 const START_AND_END: u64 = 400;
 
 #[test]

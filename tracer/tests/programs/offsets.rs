@@ -1,4 +1,5 @@
-//! Tests of offsets that are no arguments of their calls: exact ones, and those possibly changed by others, which the trace marks.
+//! Tests of offsets that are not arguments of their calls (file positions, appends): exact ones, and ones that other threads or processes
+//! may have changed, which the trace marks as estimated.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, workload};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ fn note(traces: &Traces, what: &str) -> u64 {
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
 }
 
-/// Returns, for each stream of this file and operation, true if marked as estimated.
+/// Returns, for each stream of operation `op` on file `name`, true if its offsets are marked as estimated.
 fn marked(traces: &Traces, name: &str, op: &str) -> Vec<bool> {
     let mut found = Vec::new();
     for (process, job) in traces.processes.iter().zip(traces.jobs.iter().cycle()) {
@@ -60,8 +61,8 @@ fn offsets_that_others_may_have_changed_are_estimates() {
     }
 }
 
-/// Runs threads that share a file position. Returns the numbers of writes with a certain offset and of estimates. Asserts that each certain
-/// offset holds the thread's bytes in the program's file, and that none occurs twice.
+/// Runs threads that share a file position. Returns the number of writes with an exact offset, and of writes with an estimated one. Asserts
+/// that the bytes at each exact offset are those of the writing thread, and that no such offset occurs twice.
 fn turns(way: &str) -> (usize, u64) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("turns")).arg(scratch.data()).arg(way).run();

@@ -1,4 +1,4 @@
-//! Tests of open flags of streams: O_SYNC, O_DIRECT, O_APPEND, in every way a program can request these.
+//! Tests of open flags stored with streams: O_SYNC, O_DIRECT and O_APPEND, set in every way a program can.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, skip, workload_with};
 use std::collections::BTreeSet;

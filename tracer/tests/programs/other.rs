@@ -1,9 +1,9 @@
-//! Tests of real programs of others: Python, SQLite, shell tools. Results are as untraced, and traces agree with the kernel's view.
+//! Tests of widely used programs: Python, SQLite, shell tools. Results are as untraced, and traces agree with the kernel's view (strace).
 
 use crate::harness::{Launch, Scratch, Traces, have, python, recover, skip, strace, workload_source};
 use std::path::Path;
 
-/// Runs a command under strace, then under the tracer; asserts that both succeed with equal output and agree on every file.
+/// Runs a command under strace, then under the tracer. Asserts that both succeed with equal output, and agree on calls and bytes per file.
 fn agrees_with_strace(scratch: &Scratch, command: &[&Path]) -> Option<Traces> {
     let data = scratch.data();
     let (expected, kernel) = strace(scratch, command, &data)?;
@@ -82,10 +82,10 @@ fn tools_of_the_shell() {
     agrees_with_strace(&scratch, &["/bin/bash".as_ref(), "-c".as_ref(), script.as_ref()]);
 }
 
-/// Operations and bytes, read and written, as reported by fio.
+/// (operations, bytes) of reads and of writes, as reported by fio.
 type Told = [(u64, u64); 2];
 
-/// Runs fio(1) with an I/O engine; returns its report, and the traces of all its processes.
+/// Runs fio(1) with an I/O engine; returns fio's report, and the traces of all its processes.
 fn fio(engine: &str) -> Option<(Told, Traces)> {
     if !have("fio") {
         skip("fio is not installed");

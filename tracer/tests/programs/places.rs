@@ -1,4 +1,5 @@
-//! Tests of unusable output directories: program and ranks end as untraced, the problem is reported once, and calls are in the spools.
+//! Tests of unusable output directories: program and ranks end as untraced, the problem is reported once, and recorded calls are kept in
+//! the spools.
 
 use crate::filters::BOTH;
 use crate::harness::{
@@ -9,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Separate file system, unmounted on drop.
+/// File system mounted for a test, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -26,7 +27,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Returns the launch of a program (alone, or two ranks), its exit code, and the number of writes of each process.
+/// Returns the launch of a program (alone, or on two MPI ranks), its expected exit code, and the number of writes of each process.
 fn launch<'a>(scratch: &'a Scratch, who: Option<Compiler>) -> (Launch<'a>, i32, u64) {
     match who {
         None => (Launch::new(scratch, workload("exits")).arg(scratch.data()).args(["return", "20000"]), 7, 20_000),
@@ -49,7 +50,8 @@ fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// Runs all programs with an output directory made by `prepare`; the problem must be reported once, or with `by_each` once by each rank.
+/// Runs all programs with the unusable output directory that `prepare` makes. Asserts that the problem is reported once or, if `by_each` is
+/// true, once per rank.
 fn trouble(what: &str, prepare: impl Fn(&Scratch) -> Option<(PathBuf, Option<Mounted>)>, by_each: bool) {
     for who in everyone() {
         for mode in ["trace", "counters"] {
@@ -142,7 +144,7 @@ fn no_directory_for_spools() {
     assert_eq!(writes(&scratch), 500);
 }
 
-/// Returns all files and directories below a path, with their permissions.
+/// Returns the permissions of all files and directories below a path.
 fn permissions(below: &Path) -> BTreeMap<PathBuf, u32> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(below).expect("a directory that may be listed") {
@@ -162,7 +164,7 @@ fn with_umask<'a>(scratch: &'a Scratch, umask: &str, command: &Path) -> Launch<'
     launch.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(command)
 }
 
-/// Traces, their directories, and files left by a killed process have the requested permissions.
+/// Traces, their directories, and files left by a killed process have the requested permissions, whatever the umask.
 #[test]
 fn permissions_are_those_that_were_asked_for_whatever_the_umask() {
     for (asked, directory, trace) in [("", 0o700, 0o600), ("0640", 0o750, 0o640), ("0644", 0o755, 0o644)] {

@@ -1,5 +1,5 @@
-//! Tests of output directories that other users may write to: whatever files lie under names that the tracer might choose, no user file is
-//! overwritten. The program does not notice, and its calls are recorded.
+//! Tests of output directories that other users may write to: whatever objects they create under names that the tracer might choose, the
+//! tracer overwrites no file of the user. The program is not affected, and its calls are recorded.
 
 use crate::harness::{
     Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, recover, spools,
@@ -8,7 +8,7 @@ use crate::harness::{
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Objects placed under a name, as shell commands. `$1` is the name.
+/// Objects that an attacker creates, as (description, shell command); `$1` is the path.
 const PLANTS: [(&str, &str); 5] = [
     ("a symbolic link", "ln -s $VICTIM $1"),
     ("a hard link", "ln $VICTIM $1"),
@@ -17,7 +17,7 @@ const PLANTS: [(&str, &str); 5] = [
     ("a directory", "mkdir $1"),
 ];
 
-/// The user's file, which must not be changed.
+/// File of the user that the tracer must not change.
 struct Victim(PathBuf);
 
 impl Victim {
@@ -35,8 +35,8 @@ impl Victim {
     }
 }
 
-/// Runs `exits` in a process whose pid and start time are known to the attacker. `plant` is shell code that gets `$name`: the file name of
-/// a trace of one of the next seconds, in the old form without a random part.
+/// Runs the program `exits` in a process whose pid and start time the attacker knows. `plant` is shell code that creates an object at
+/// `$name`: a trace's file name for one of the next seconds, in the old form without a random part.
 fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str, &str)]) -> Outcome {
     let program = workload("exits");
     let script = format!(
@@ -60,7 +60,7 @@ fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str,
     settings.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run()
 }
 
-/// Moves the genuine traces of a directory to one of their own.
+/// Moves the traces that the tracer really wrote to a directory of their own, and reads them.
 fn sorted_out(scratch: &Scratch) -> Traces {
     let clean = scratch.root().join("clean");
     std::fs::create_dir(&clean).expect("failed to make a directory");

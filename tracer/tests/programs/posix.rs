@@ -1,4 +1,4 @@
-//! Tests of POSIX calls: each is recorded once, with the right operation, offset, length and file.
+//! Tests of POSIX calls: each is recorded exactly once, with the right operation, offset, length and file.
 
 use crate::harness::{
     Calls, Compiler, Launch, Order, Scratch, Traces, assert_same, have, read_failures, skip, strace, workload,
@@ -24,13 +24,13 @@ fn every_call_is_recorded_as_it_was_made() {
         assert_same(Order::Thread, &log, &everything(&traces));
         assert_eq!(traces.processes.len(), 1);
         assert_eq!((traces.missing(), traces.processes[0].info.rank), (0, -1));
-        // /dev/null and /proc/self/stat were opened and left out, as the notes state.
+        // /dev/null and /proc/self/stat were opened, but not recorded, as the notes state.
         let notes = &traces.processes[0].notes;
         assert!(notes.iter().map(|note| note.count).sum::<u64>() >= 2, "{notes:?}");
     }
 }
 
-/// Runs a workload and asserts that the trace has exactly its calls, failed ones included.
+/// Runs a test program, and asserts that the trace has exactly its calls, including failed ones.
 #[track_caller]
 fn exactly(name: &'static str, flags: &[&'static str], order: Order) -> Traces {
     let scratch = Scratch::new();
@@ -180,7 +180,7 @@ fn system_calls_of_the_program_are_recorded_like_functions() {
     exactly("system_calls", VARIANTS[0], Order::Thread);
 }
 
-/// Returns all segments, also outside of the test's directory, where the program must have none.
+/// Returns all recorded calls, including those outside of the test's directory, where the program makes none.
 fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
     traces.segments.iter().filter(|seg| !seg.op.keeps()).map(|seg| seg.op.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Tests of the limits of tracing: calls before the tracer's start, programs that cannot be followed, libraries that bypass it.
+//! Tests of the limits of tracing: calls before the tracer starts, programs that cannot be traced, libraries that bypass it.
 
 use crate::harness::{
     Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_source, workload_with,
@@ -15,7 +15,8 @@ fn early() -> PathBuf {
     workload_with("early", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Preloaded libraries are initialized from last to first: the tracer after the other library, or before.
+/// Tests calls made in constructors of a library that is initialized before the tracer, or after it. (Preloaded libraries are initialized
+/// from last to first.)
 #[test]
 fn constructors_that_write_before_the_tracer_has_started() {
     for tracer_first in [true, false] {
@@ -38,12 +39,12 @@ fn constructors_that_write_before_the_tracer_has_started() {
     }
 }
 
-/// Returns the library that makes calls when the process ends.
+/// Builds the preloaded library that makes calls at process exit; returns its path.
 fn late() -> PathBuf {
     workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Destructors of libraries that the tracer does not depend on run after its own.
+/// Tests calls made in destructors that run after the tracer's own: those of libraries on which the tracer does not depend.
 #[test]
 fn destructors_that_write_behind_the_tracers_own() {
     for mode in ["trace", "counters"] {
@@ -116,7 +117,7 @@ fn a_constructor_of_a_process_that_is_not_traced() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// Builds a small library for a program that searches for it in its own directory.
+/// Builds a small library at `at`, for a program that searches for libraries in its own directory.
 fn small_library(at: &Path) {
     let source = at.join("small.c");
     std::fs::write(&source, "int small(void);\nint small(void) { return 1; }\n").expect("failed to write a source");
@@ -171,7 +172,7 @@ fn programs_that_cannot_be_traced_are_counted() {
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
 }
 
-/// Builds a program for another dynamic linker, that of musl or of 32 bits; `None` if it cannot be built or run here.
+/// Builds a program for another dynamic linker: musl's or the 32-bit one. Returns its path, or `None` if it cannot be built or run here.
 fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join("foreign.c"), scratch.root().join("foreign"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
@@ -234,7 +235,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Returns the number of notes on built-in MPI, HDF5 and netCDF for a program with libraries linked into it.
+/// Builds a program with libraries linked into it. Returns the numbers of notes in its trace that say so for MPI, HDF5 and netCDF.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");

@@ -1,16 +1,17 @@
-//! Tests of scientific and everyday programs, with and without ranks: results are as untraced, and recorded bytes equal those in the files.
+//! Tests of scientific and everyday programs, with and without MPI: results are as untraced, and recorded bytes equal those in the files.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, skip};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a shell script in the data directory; the script itself starts ranks through `$RUN`.
+/// Returns the launch of a shell script in the data directory. The script itself starts MPI ranks by `$RUN`.
 fn script<'a>(scratch: &'a Scratch, text: &str) -> Launch<'a> {
     let text = format!("set -e; cd {}; {text}", scratch.data().display());
     Launch::new(scratch, "/bin/bash").arg("-c").arg(text)
 }
 
-/// Runs a program without and with the tracer; returns the contents of the given files after each, and the traces.
+/// Runs a program without and with the tracer, and asserts equal results. Returns the contents of the files `results`, the traces, and the
+/// scratch directory.
 fn twice(
     prepare: impl Fn(&Path),
     launch: impl for<'a> Fn(&'a Scratch) -> Launch<'a>,
@@ -34,7 +35,7 @@ fn twice(
     (found, traces, scratch)
 }
 
-/// Returns the bytes that programs wrote to a file through one layer by their own calls.
+/// Returns the bytes that programs wrote to a file through one of the given layers, without nested calls.
 fn written(traces: &Traces, layers: &[&str], path: &Path) -> u64 {
     traces.totals(layers, "write", path).1
 }

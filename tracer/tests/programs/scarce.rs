@@ -1,4 +1,5 @@
-//! Tests of memory exhausted, locked, limited or copied: the program ends as untraced; its calls are in its trace, or in a reported spool.
+//! Tests of scarce memory (exhausted, locked, limited): the program ends as untraced. Its calls are in its trace, or in a spool that a
+//! message names.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, spools, workload_with};
 use std::io::Read;
@@ -15,7 +16,7 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, program()).arg(scratch.data()).arg(way)
 }
 
-/// Returns the writes in traces and recovered spools; a spool may be left only if that was reported.
+/// Recovers all spools, and returns the number of writes in the traces. A spool may remain only if a message said so.
 fn writes(scratch: &Scratch, outcome: &Outcome) -> u64 {
     let left = !spools(scratch).is_empty();
     // The message may precede a later, successful attempt, where exec(3) fails.
@@ -57,7 +58,8 @@ fn a_child_without_memory_counts_what_it_cannot_record() {
     }
 }
 
-/// Runs `way` repeatedly with one allocation failing: the first, the second, ..., until the number exceeds those made.
+/// Runs the program repeatedly, each time with another memory allocation failing: the first, the second, and so on (in growing steps),
+/// until the number exceeds the number of allocations made.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
     // A forked child continues at its parent's count: the same allocation fails in both.
@@ -106,7 +108,7 @@ fn every_allocation_fails_from_one_on() {
     each_fails("fails_from", "counters", "compact", "300", "fork");
 }
 
-/// Parses the two numbers of a line: locked and resident memory, in kB.
+/// Parses the two numbers of the program's output: locked and resident memory, in kB.
 fn locked(outcome: &Outcome) -> Option<(i64, i64)> {
     assert_eq!(outcome.code, 5, "{outcome:?}");
     let (locked, resident) = outcome.stdout.trim().split_once(' ')?;
@@ -160,7 +162,7 @@ fn who_may_lock_little_still_may() {
     }
 }
 
-/// Runs `launch` in the background, sends SIGTERM after a while, and returns how the program ended.
+/// Starts the program, sends SIGTERM after a while, and returns its exit status.
 fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32> {
     let mut child = Command::new(program())
         .arg(scratch.data())
@@ -214,7 +216,7 @@ fn forks_while_other_threads_pack() {
     }
 }
 
-/// A rank that cannot take part neither ends the others nor blocks them.
+/// A rank that lacks the memory to write its trace neither ends nor blocks the other ranks.
 #[test]
 fn a_rank_without_memory_for_its_trace() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi] {

@@ -1,4 +1,5 @@
-//! Tests of the settings with which a site turns the tracer on for all jobs: left-out processes and jobs, and bytes per job (docs/site.md).
+//! Tests of settings by which a site traces all jobs by default: excluded processes, sampled jobs, and limits on bytes per job
+//! (docs/site.md).
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{
@@ -10,12 +11,12 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the example configuration for sites.
+/// Returns the path of the example configuration for sites.
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/site/dxt.conf")
 }
 
-/// Variables of a Slurm task, as set by the output of the prolog script.
+/// The task prolog script sets the variables of a Slurm task by its output, and only once.
 #[test]
 fn the_prolog_of_tasks_sets_its_variables_once() {
     let script = example().with_file_name("task_prolog.sh");
@@ -57,12 +58,12 @@ fn the_prolog_of_tasks_sets_its_variables_once() {
     assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
 }
 
-/// Returns a launch of a program with one open and `calls` pwrites of 4 bytes.
+/// Returns the launch of a program that makes one open and `calls` pwrites of 4 bytes.
 fn writes<'a>(scratch: &'a Scratch, calls: &str) -> Launch<'a> {
     Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls)
 }
 
-/// Returns all files below the directories of traces and spools.
+/// Returns all files in the directories of traces and spools.
 pub(crate) fn left(scratch: &Scratch) -> Vec<PathBuf> {
     fn below(directory: &Path, into: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -164,14 +165,14 @@ fn mpi(scratch: &Scratch, mpi: Compiler) -> Launch<'_> {
     Launch::new(scratch, program).arg(scratch.data()).args(["0", "0"])
 }
 
-/// Asserts that the ranks exited with status 5, as they do by design, and that the tracer printed nothing.
+/// Asserts that the ranks exited with status 5, as the test program always does, and that the tracer printed nothing.
 #[track_caller]
 pub(crate) fn ended_quietly(outcome: &Outcome) {
     let said = outcome.stderr.lines().any(|line| line.starts_with("dxt:"));
     assert!(outcome.code == 5 && !said, "{outcome:?}");
 }
 
-/// Returns the number of writes of both ranks in the traces.
+/// Returns the total number of writes by both ranks in the traces.
 fn writes_of_two(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
@@ -191,7 +192,7 @@ fn ranks_have_a_trace_and_what_is_around_them_has_none() {
     }
 }
 
-/// All processes of a job reach the same sampling decision, regardless of their own settings; no process waits for another.
+/// A job is sampled as a whole: all its processes make the same decision, whatever their own settings, and no process waits for another.
 #[test]
 fn jobs_are_sampled_as_a_whole() {
     let scratch = Scratch::new();
@@ -213,7 +214,7 @@ fn jobs_are_sampled_as_a_whole() {
     let number = kept.iter().filter(|kept| **kept).count();
     assert!((3..18).contains(&number), "{number} of 20");
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        // Each rank has its own job id, so that some would be left out if each decided alone.
+        // Each rank has its own job ID, so that some ranks would be excluded if each decided alone.
         let mut found = BTreeSet::new();
         for attempt in 0..4 {
             let scratch = Scratch::new();
@@ -256,7 +257,7 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
     }
 }
 
-/// A node with a different configuration file, or none, does not block the job.
+/// A node with a different configuration file, or without one, does not block the job.
 #[test]
 fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
@@ -309,7 +310,7 @@ fn nodes_whose_files_differ_hold_nobody_up() {
     }
 }
 
-/// Asserts that all calls of the process are recorded or counted, and that the trace files take at most `most` bytes.
+/// Asserts that all calls of the process are recorded or counted, and that the trace files take at most `most` bytes together.
 fn within(traces: &Traces, data: &Path, calls: u64, most: u64) {
     let bytes: u64 = traces.files.iter().map(|file| file.metadata().expect("a trace").len()).sum();
     assert!(bytes <= most, "{bytes} bytes, {most} allowed");
@@ -347,12 +348,12 @@ fn a_job_writes_no_more_than_its_budget() {
     }
 }
 
-/// Returns the bytes allocated on disk: spools are mostly holes.
+/// Returns the disk space that files take, in bytes: spools are sparse.
 fn bytes_on_disk(files: &[PathBuf]) -> u64 {
     files.iter().map(|file| file.metadata().expect("a file").blocks() * 512).sum()
 }
 
-/// File names take room in traces and spools, too, and a killed process leaves both; the total stays within the budget.
+/// All that a job leaves stays within its byte budget: file names take room in traces and spools, too, and a killed process leaves both.
 #[test]
 fn whatever_a_job_leaves_is_within_its_budget() {
     let (budget, files, calls) = (1 << 20, 20_000, 300_000);
@@ -382,7 +383,7 @@ fn whatever_a_job_leaves_is_within_its_budget() {
     }
 }
 
-/// Runs the program with an output directory of `pattern` below `traces/`.
+/// Runs the program with the output directory `pattern` below `traces/`. `pattern` may contain placeholders such as `%j` (job ID).
 fn below(scratch: &Scratch, pattern: &str) -> Outcome {
     let pattern = format!("{}/{pattern}", scratch.traces().display());
     writes(scratch, "10").env("DXT_OUTPUT_DIR", pattern).env("DXT_JOB_ID", "../7").run()

@@ -1,12 +1,12 @@
-//! Tests of corruption of the common trace file by an MPI: the trace is complete, with aggregators that write back others' old bytes (data
-//! sieving), and with libraries that damage the file on purpose.
+//! Tests of MPI libraries that damage the common trace file while writing it: aggregators that write back other ranks' old bytes (data
+//! sieving), and a test library that corrupts the file on purpose. The trace is complete in all cases.
 
 use crate::calls_of_a_flush::told_once;
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
 
 const RANKS: u32 = 4;
 
-/// Returns the program with the corrupting library behind the tracer.
+/// Returns the launch of the program with the corrupting library preloaded after the tracer.
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     let shim = workload_with("spoiling", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -15,7 +15,7 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     launch.env("DXT_INCLUDE", scratch.data()).env("DXT_VERBOSE", "1")
 }
 
-/// Asserts that the common trace is complete. Returns true if a rank had to write some part again.
+/// Asserts that the common trace is complete. Returns true if any rank had to write its part again.
 fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
     let traces = Traces::read(&scratch.traces());
@@ -38,7 +38,7 @@ fn whatever_mpi_leaves_in_the_file_the_trace_is_whole() {
     }
 }
 
-/// Settings of OMPIO that change the bytes an aggregator reads and writes back.
+/// Settings of Open MPI's OMPIO that change which bytes an aggregator reads and writes back.
 const OMPIO: [&[(&str, &str)]; 5] = [
     &[],
     &[("fbtl_posix_max_gap_size", "1000000000")],
@@ -64,7 +64,7 @@ fn aggregators_that_sieve_lose_nothing_under_ompio() {
     }
 }
 
-/// Hints for ROMIO, in the format of its hints file.
+/// Hints for MPICH's ROMIO, in the format of its hints file.
 const ROMIO: [&str; 5] = [
     "",
     "romio_cb_write enable\nromio_ds_write enable\n",

@@ -1,4 +1,5 @@
-//! Tests of crash safety: after any kill, exactly the calls that had returned are recorded. A process that ends normally leaves no spool.
+//! Tests of crash safety: after a kill at any moment, exactly the calls that had returned are recorded. A process that ends normally leaves
+//! no spool.
 
 use crate::harness::{
     Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Starts a program that reports its progress.
+/// Starts a test program that reports each completed call on a pipe.
 fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     let mut command = Command::new(workload("progress"));
     command.arg(scratch.data()).arg(threads.to_string()).arg("100000000").stdout(Stdio::piped());
@@ -18,7 +19,7 @@ fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     command.spawn().expect("failed to run the program")
 }
 
-/// Kills the program some time after it has reported `after` calls; returns the number of calls completed by each thread.
+/// Kills the program `later` after it has reported `after` calls. Returns the number of calls that each thread completed.
 fn kill(mut child: Child, threads: u32, after: u64, later: Duration) -> Vec<u64> {
     let mut out = child.stdout.take().expect("its standard output is a pipe");
     let mut told = vec![0; threads as usize];
@@ -41,7 +42,7 @@ fn note(told: &mut [u64], record: [u8; 8]) {
     told[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
-/// Returns call `i` of thread `t`, as specified in the program's first comment; call 0 is the open.
+/// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the program. Call 0 is the open.
 fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     match i.checked_sub(1) {
         None => ("open", -1, 0),
@@ -57,7 +58,7 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Kills the program `times` times at varying moments, and checks the files left behind.
+/// Runs and kills the program `times` times at varying moments. Each time, recovers the spool and checks the recorded calls.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
@@ -121,7 +122,7 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a running process repeatedly: each time, all calls reported so far are there, once and in order.
+/// Reads the spool of a running process repeatedly: each time, it contains all calls reported so far, once and in order.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
@@ -167,7 +168,8 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     child.wait().expect("failed to wait for the program");
 }
 
-/// A temporary descriptor number could be the one that another thread assigns to a file at that moment (dup2(2)).
+/// A spool in memory grows without a temporary descriptor: its number could be the one that another thread assigns to a file at that moment
+/// (dup2(2)).
 #[test]
 fn a_spool_in_memory_grows_without_a_descriptor() {
     if !have("strace") {
@@ -222,7 +224,7 @@ fn a_reader_finds_all_while_calls_are_counted() {
     watched(2, &[("DXT_ENABLE", "counters")], true);
 }
 
-/// Ends the program by a signal, and recovers the calls that had completed.
+/// Runs a program that ends by a signal, and asserts that all completed calls can be recovered.
 fn recovered_after(way: &str, code: i32) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000").run();
@@ -306,7 +308,8 @@ fn without_a_spool_all_is_as_before() {
     assert!(!scratch.spools().exists());
 }
 
-/// Executes another program by `way`: calls of both are recorded. Those of the first are in a trace, or in the spool that it left.
+/// Runs a program that executes another in the way `way`. Calls of both are recorded; those of the first are in a trace, or in the spool
+/// that it left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

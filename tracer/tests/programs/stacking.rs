@@ -1,4 +1,4 @@
-//! Tests of the tracer beside other libraries: preloaded before and after it, allocators, sanitizers, and libraries loaded later.
+//! Tests of the tracer together with other libraries: preloaded before or after it, allocators, sanitizers, and libraries loaded later.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, library, read_log, skip, workload, workload_with,
@@ -17,7 +17,7 @@ fn preloaded(scratch: &Scratch, program: &Path, libraries: &[&Path], arguments: 
     Traces::read(&scratch.traces())
 }
 
-/// Runs `program` with the other library after and before the tracer.
+/// Runs `program` twice, with library `other` preloaded after and before the tracer; calls `check` on each result.
 fn beside(other: &Path, program: &Path, arguments: &[&str], check: impl Fn(&Scratch, &Traces)) {
     for libraries in [[library(), other], [other, library()]] {
         let scratch = Scratch::new();
@@ -40,7 +40,7 @@ fn another_library_that_wraps_the_same_calls_sees_them_too() {
     });
 }
 
-/// Finds a library by name, as the dynamic linker or the compiler does.
+/// Returns the path of a library, found by name as the dynamic linker or the compiler does.
 fn find(name: &str) -> Option<PathBuf> {
     let output = Command::new("cc").arg(format!("-print-file-name={name}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
@@ -81,7 +81,7 @@ fn libraries_that_are_loaded_later() {
     assert_same(Order::Thread, &log, &told);
 }
 
-/// Runs a program with the given tracers; returns standard error and traces.
+/// Runs a program with the libraries `tracers` preloaded; returns standard error and traces.
 fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: &[&Path]) -> (String, Traces) {
     let list: Vec<String> = tracers.iter().map(|tracer| tracer.display().to_string()).collect();
     let launch = Launch::new(scratch, program).untraced().env("LD_PRELOAD", list.join(":"));
@@ -91,7 +91,7 @@ fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: 
     (outcome.stderr, Traces::read(&scratch.traces()))
 }
 
-/// Copies the library, as a site's second copy of the tracer.
+/// Copies the tracer library to `name`; it stands for a second copy that a site has installed.
 fn copy(scratch: &Scratch, name: &str) -> PathBuf {
     let copy = scratch.root().join(name);
     std::fs::copy(library(), &copy).expect("failed to copy the library");
@@ -130,7 +130,8 @@ fn two_tracers_that_are_off_say_nothing() {
     }
 }
 
-/// A tracer without a version symbol detects no other and records, so that ours must not. The stand-in for 0.2.0 used here records nothing.
+/// Version 0.2.0 has no version symbol and does not detect other tracers, so it always records. Beside it, the tracer must therefore not
+/// record. (The stand-in used here records nothing.)
 #[test]
 fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     for ours_first in [true, false] {
@@ -146,7 +147,7 @@ fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     }
 }
 
-/// A tracer opened later, as by a Python package, detects the preloaded one.
+/// If the tracer is loaded again later, as by a Python package, the second copy detects the preloaded one and does not record.
 #[test]
 fn a_tracer_that_is_opened_later_does_not_record() {
     let (program, scratch) = (workload_with("reach", Compiler::Cc, &["-O1", "-ldl"]), Scratch::new());

@@ -1,11 +1,12 @@
-//! Tests of the hooks' stack use: small for any function, thread or signal stack. Measured in bytes touched, independent of load.
+//! Tests of the stack space that hooks use: little, for any function, on thread and signal stacks. Measured in bytes touched, so that
+//! machine load has no influence.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, library, workload_with};
 use std::collections::BTreeMap;
 
-/// Upper bound of the stack that hooks may add to a call, in bytes.
+/// Upper bound of the stack space that a hook may add to a call, in bytes.
 const MOST_ADDED: i64 = 2048;
-/// Factor on the bound for a library built without optimization.
+/// Factor applied to the bound for a library built without optimization.
 const UNOPTIMIZED: i64 = 6;
 
 fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
@@ -14,7 +15,7 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, program).arg(scratch.data()).arg(way).env("DXT_BUFFER_MAX", "256K")
 }
 
-/// Returns the bytes of stack by function.
+/// Returns the stack space used, in bytes, by function, as printed by the program.
 fn depths(outcome: &Outcome) -> BTreeMap<String, i64> {
     assert_eq!(outcome.code, 8, "{outcome:?}");
     let pair =

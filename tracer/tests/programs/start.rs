@@ -1,5 +1,5 @@
-//! Tests of program starts that the tracer could break: under system call filters, with elevated privileges, with little memory, under
-//! tools that inspect each call. The program ends as it would without the tracer.
+//! Tests of programs at whose start the tracer could do harm: under system call filters, with elevated privileges, with little memory,
+//! under tools that inspect each call. Each program ends as it would without the tracer.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, have, is_root, library, recover, skip, skip_here, spools, workload,
@@ -13,7 +13,8 @@ fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// Lets the launcher confine itself without the tracer, then execute a program with it.
+/// Configures the launch so that the untraced launcher restricts its system calls by seccomp, then executes a traced program. `action` is
+/// what the filter does.
 fn sandboxed<'a>(scratch: &'a Scratch, launch: Launch<'a>, action: &str) -> Launch<'a> {
     let launch = launch.arg("run").arg(action).arg(scratch.data()).arg("20000");
     launch.untraced().env("SANDBOX_PRELOAD", library())
@@ -23,7 +24,7 @@ fn in_sandbox<'a>(scratch: &'a Scratch, action: &str) -> Launch<'a> {
     sandboxed(scratch, Launch::new(scratch, workload("sandbox")), action)
 }
 
-/// Asserts that the program ran as without the tracer, which left no files; returns the messages.
+/// Asserts that the program ran as without the tracer, and that the tracer left no files. Returns the lines on standard error.
 fn untouched(scratch: &Scratch, outcome: &Outcome, what: &str) -> Vec<String> {
     assert_eq!(outcome.code, 5, "{what}: {outcome:?}");
     let written = std::fs::metadata(scratch.data().join("file")).expect("the program has made it").len();
@@ -52,7 +53,7 @@ fn a_filter_that_is_known_to_be_harmless() {
     assert_eq!(writes(&scratch), 20_000);
 }
 
-/// A filter as in a container, whose first process has it, too.
+/// Tests a system call filter as in a container, which applies to the container's first process as well.
 #[test]
 fn a_filter_that_the_first_process_of_the_container_has() {
     if !is_root() || !have("unshare") {
@@ -89,7 +90,7 @@ fn a_filter_of_bubblewrap() {
     }
 }
 
-/// Calls that the program made itself are recorded.
+/// A traced program restricts its own system calls, then executes another. The calls that it made are recorded.
 #[test]
 fn a_traced_program_that_confines_itself_and_becomes_another() {
     let scratch = Scratch::new();
@@ -101,7 +102,7 @@ fn a_traced_program_that_confines_itself_and_becomes_another() {
     assert_eq!(writes(&scratch), 0);
 }
 
-/// A traced process that executes a program with tracing off leaves nothing to recover.
+/// A traced process that executes a program with tracing off leaves no spool to recover.
 #[test]
 fn nothing_is_left_for_a_program_that_is_off() {
     for program in ["/bin/true", "true"] {
@@ -201,8 +202,8 @@ fn thread_sanitizer_finds_no_races() {
     }
 }
 
-/// Runs a program with more privileges than its starter, user 12345, in a mount namespace with its own /etc; ld.so.preload preloads the
-/// library. Returns the remaining traces and spools, and the program's exit code, as printed by the script.
+/// Runs a program with more privileges than user 12345, who starts it, in a mount namespace with its own /etc. The library is preloaded by
+/// /etc/ld.so.preload. Returns the remaining traces and spools and the program's exit code, as the script prints them.
 fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String> {
     let open = std::env::temp_dir().join(format!(
         "dxt-rights-{}-{how}-{}",
@@ -237,7 +238,7 @@ fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String>
     Some(said.replace(&open.display().to_string(), "HERE"))
 }
 
-/// Distinguishes the runs of one test.
+/// Returns a number that distinguishes the runs of one test.
 fn fingerprint(configuration: &str, variables: &str) -> usize {
     configuration.len() * 1000 + variables.len()
 }

@@ -1,4 +1,5 @@
-//! Tests of programs linked with the tracer by the flags of `dxt-run --link-flags`: same segments as with preloading. docs/static.md.
+//! Tests of programs that are linked with the tracer by the flags of `dxt-run --link-flags` (docs/static.md): traces are the same as with
+//! preloading.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, read_ranks,
@@ -9,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Link modes; the last one uses a dynamic linker.
+/// Linker flags for the type of executable. Only the last type uses a dynamic linker.
 const WAYS: [&str; 3] = ["-static", "-static-pie", "-pie"];
 
 fn dxt_run(scratch: &Scratch) -> Launch<'_> {
@@ -17,7 +18,7 @@ fn dxt_run(scratch: &Scratch) -> Launch<'_> {
     Launch::new(scratch, crate::harness::dxt_run()).untraced().arg("--lib").arg(library())
 }
 
-/// Returns the flags that `dxt-run --link-flags` prints for a link with the given libraries.
+/// Returns the flags that `dxt-run --link-flags` prints for a program with the given libraries.
 fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     let launch = dxt_run(scratch).arg("--link-flags");
     let outcome = libraries.iter().fold(launch, |launch, word| launch.arg(word)).run();
@@ -25,7 +26,8 @@ fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     outcome.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a workload with the tracer linked in; `None`, with a message, if there is no static C library.
+/// Compiles a test program with the tracer linked in; returns its path. If there is no static C library, returns `None` and prints a
+/// message.
 fn linked(
     scratch: &Scratch,
     source: &str,
@@ -61,13 +63,13 @@ fn linked(
     Some(program)
 }
 
-/// Runs a linked program with the data directory as first argument; nothing is preloaded.
+/// Runs a linked program with the data directory as first argument and without preloading. Returns the program's log and its traces.
 fn run(scratch: &Scratch, program: &Path, arguments: &[&str]) -> (Vec<Op>, Traces) {
     let launch = Launch::new(scratch, program).untraced().arg(scratch.data());
     arguments.iter().fold(launch, |launch, argument| launch.arg(argument)).traced()
 }
 
-/// Returns all calls made by the program itself.
+/// Returns all recorded calls that the program made itself, without nested ones.
 fn of_program(traces: &Traces) -> Vec<Op> {
     traces.segments.iter().filter(|seg| !seg.nested).map(|seg| seg.op.clone()).collect()
 }
@@ -105,7 +107,8 @@ fn threads() {
     same("threads.c", &["4", "500"], Order::File, 1);
 }
 
-/// Executing this program again writes no trace of a program that cannot be traced.
+/// A static program with the tracer forks and executes itself: all processes are recorded. No additional trace says that an executed static
+/// program cannot be traced.
 #[test]
 fn processes() {
     same("fork.c", &[], Order::File, 8);
@@ -123,7 +126,7 @@ fn copies_and_system_calls() {
     }
 }
 
-/// Calls inside functions of the C library's archive are not recorded a second time.
+/// Calls that functions of the static C library make internally are not recorded a second time.
 #[test]
 fn characters_lines_and_formats() {
     let scratch = Scratch::new();
@@ -134,7 +137,7 @@ fn characters_lines_and_formats() {
     assert_same(Order::Thread, &log, &told);
 }
 
-/// All ways of ending a static program are covered.
+/// A static program is traced correctly in all ways to end.
 #[test]
 fn ends() {
     let scratch = Scratch::new();
@@ -167,7 +170,7 @@ fn ends() {
     }
 }
 
-/// Calls of C++ streams come from libstdc++, which is in the program.
+/// Calls of C++ streams are recorded: libstdc++, which makes them, is linked into the program.
 #[test]
 fn streams_of_cpp() {
     if !have("c++") {
@@ -183,7 +186,7 @@ fn streams_of_cpp() {
     assert!(expected > 0 && (moved("write"), moved("read")) == (expected, expected), "{expected}");
 }
 
-/// For a program with shared libraries, the trace notes that their calls are missing.
+/// If the program uses shared libraries, the trace notes that their calls are missing.
 #[test]
 fn shared_libraries_are_counted() {
     if !have("c++") {
@@ -199,7 +202,7 @@ fn shared_libraries_are_counted() {
     assert_eq!(unseen, Some(1), "{notes:?}");
 }
 
-/// MPICH of Debian: an archive, with archives of its dependencies except libudev, of which hwloc needs nothing essential.
+/// MPICH of Debian as a static library, with those on which it depends. Only libudev is omitted: hwloc needs nothing essential of it.
 #[test]
 fn mpi_in_an_archive() {
     if !Compiler::Mpich.available() {
@@ -260,7 +263,7 @@ fn one_that_is_linked_in_makes_way_for_one_that_is_preloaded() {
     assert_same(Order::Thread, &log, &of_program(&traces));
 }
 
-/// A user who starts a program with elevated privileges must not choose its output path.
+/// A program with elevated privileges records nothing: the user who starts it must not choose its output path.
 #[test]
 fn a_program_with_more_rights_records_nothing() {
     if !is_root() {
@@ -284,7 +287,7 @@ fn a_program_with_more_rights_records_nothing() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// The wrapped functions equal those of the preloaded library, if the C library has them.
+/// The linker wraps the same functions as the preloaded library intercepts, if the C library has them.
 #[test]
 fn the_same_functions_are_wrapped() {
     let scratch = Scratch::new();
@@ -312,7 +315,7 @@ fn the_same_functions_are_wrapped() {
     }
 }
 
-/// Requested libraries that are missing are reported rather than left out.
+/// If requested libraries are missing, `--link-flags` reports them.
 #[test]
 fn libraries_that_are_not_there() {
     let scratch = Scratch::new();
@@ -334,7 +337,7 @@ fn libraries_that_are_not_there() {
     }
 }
 
-/// dxt-run recognizes static programs that contain the tracer, and sets their variables.
+/// dxt-run recognizes static programs that contain the tracer, and sets their environment variables.
 #[test]
 fn dxt_run_tells_them_apart() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Tests of C streams.
+//! Tests of C streams (stdio).
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, read_failures, read_log, skip, workload_with,
@@ -31,7 +31,7 @@ fn characters_lines_and_formats() {
     }
 }
 
-/// Returns all calls of the program itself, regardless of the file's location: temporary files are elsewhere. Child processes are left out.
+/// Returns all logged calls of the program itself, wherever the file is (temporary files are elsewhere). Child processes are excluded.
 fn of_the_program(log: &[Op], traces: &Traces) -> Vec<Op> {
     let ops = traces.segments.iter().map(|seg| seg.op.clone());
     ops.filter(|op| op.pid == log[0].pid).collect()

@@ -1,9 +1,9 @@
-//! Tests of DXT_TIMING=off: counters without times, exact in all other fields.
+//! Tests of DXT_TIMING=off: counters have no times, and all other fields are exact.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
 use trace_format::counters::Counters;
 
-/// Returns the counters of every stream with a description, without times.
+/// Returns the counters of every stream without times, each with a description of the stream.
 fn counted(traces: &Traces) -> Vec<(String, Counters)> {
     let mut all: Vec<(String, Counters)> = traces
         .processes

@@ -1,5 +1,5 @@
-//! Tests of DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: matching files keep their segments, others are counted, whether their
-//! segments are still in the buffer, packed, or folded.
+//! Tests of DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: files with small or unaligned I/O keep their segments, and calls on all
+//! others are counted. This holds whether segments are still in the buffer, packed, or already folded into counters.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Op, Scratch, Traces, workload, workload_with};
@@ -13,7 +13,7 @@ pub(crate) fn kinds(scratch: &Scratch, rounds: u32) -> Launch<'_> {
     Launch::new(scratch, workload("kinds")).arg(scratch.data()).arg(rounds.to_string())
 }
 
-/// Returns the names of files with a segment, without their rank.
+/// Returns the names of files that have a segment, without the rank in the extension.
 pub(crate) fn kept(traces: &Traces, dir: &Path) -> BTreeSet<String> {
     let files = traces.segments.iter().map(|seg| Path::new(&seg.op.path)).filter(|path| path.starts_with(dir));
     files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()

@@ -1,14 +1,14 @@
-//! Tests of calls on unknown files, and of indistinguishable threads: no call is attributed to a wrong file, and all are counted.
+//! Tests of calls whose file or thread cannot be determined: no call is attributed to a wrong file, and all calls are counted.
 
 use crate::harness::{
     Launch, Order, Outcome, Scratch, Traces, assert_same, have, python, read_log, skip, skip_here, workload,
 };
 use std::path::Path;
 
-/// Pseudo file of calls on unknown files.
+/// Name in traces that stands for the unknown file of a call.
 const UNCERTAIN: &str = "<uncertain>";
 
-/// Returns the count of notes with this beginning.
+/// Returns the sum over all processes of the numbers in notes that begin with `begin`.
 fn noted(traces: &Traces, begin: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.starts_with(begin)).map(|note| note.count).sum()
@@ -18,7 +18,7 @@ fn left_out(traces: &Traces) -> u64 {
     noted(traces, "calls of threads that clone(2) made")
 }
 
-/// Returns number and bytes of the calls recorded or counted on a path.
+/// Returns number and bytes of the calls on a path, with or without segments, whose operation satisfies `counts`.
 fn told(traces: &Traces, path: &str, counts: impl Fn(&str) -> bool) -> (u64, u64) {
     let on_record = traces.segments.iter().filter(|seg| seg.op.path == path && counts(&seg.op.name));
     let on_record = on_record.map(|seg| (1, seg.op.length));
@@ -97,7 +97,8 @@ fn calls_that_change_nothing_leave_nothing_uncertain() {
     }
 }
 
-/// Runs a race of 100,000 calls; asserts that no file has more than it received, and that the sum equals the bytes moved.
+/// Runs a race of 100,000 calls with changes of their descriptors. Asserts that no file has more bytes than it received, and that the total
+/// equals the bytes moved.
 fn race(change: &str, moves: &str, mode: &str) {
     race_of(100_000, change, moves, mode);
 }
@@ -173,7 +174,7 @@ fn a_descriptor_that_is_replaced_before_an_operation_takes_it() {
     }
 }
 
-/// Runs a program that creates processes or threads in its usual way; asserts that no call is uncertain.
+/// Runs a program that creates processes or threads in the usual way; asserts that no call has an unknown file.
 fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
     let launch =
         arguments.iter().fold(Launch::new(scratch, program).in_data(), |launch, argument| launch.arg(argument));

@@ -1,8 +1,8 @@
-//! Tests of transparency: same output, errors, descriptor numbers, signals and exit code as untraced, in every mode.
+//! Tests of transparency: output, errors, descriptor numbers, signals and exit code are as untraced, in every tracing mode.
 
 use crate::harness::{Launch, Outcome, Scratch, workload};
 
-/// Change to the launch of the program.
+/// Function that changes the launch of a program, such as by setting variables.
 type Change = fn(Launch<'_>) -> Launch<'_>;
 
 fn outcome(change: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Outcome {

@@ -1,4 +1,4 @@
-//! Tests of io_uring: visible operations on rings are recorded exactly, others are counted.
+//! Tests of io_uring: operations that the tracer can see on the rings are recorded exactly, and others are counted.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, library, read_failures, read_log, skip, skip_here,
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
 
-/// Runs a program; returns its log, failures and traces, or `None` if the kernel has no io_uring.
+/// Runs a program; returns its logged operations, its failed ones, and the traces. `None` if the kernel has no io_uring.
 fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Option<(Vec<Op>, Vec<Op>, Traces)> {
     if !Path::new("/usr/include/liburing.h").exists() {
         skip("liburing is not installed");
@@ -61,7 +61,7 @@ fn one_thread_submits_and_another_one_finds() {
     assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (0, 0));
 }
 
-/// Returns the operations sorted and without threads: the thread that first sees a completion is random.
+/// Returns the operations sorted and without threads, since it is random which thread sees a completion first.
 fn of_any(ops: Vec<Op>) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.into_iter().map(|op| Op { tid: 0, ..op }).collect();
     ops.sort();

@@ -1,5 +1,5 @@
-//! Tests of programs whose paths lead elsewhere later (chroot, mounts, namespaces) or from the start: the trace is in its intended place,
-//! or in the spool. Nothing is written in the new root, and the program notices nothing.
+//! Tests of programs whose paths lead elsewhere from the start or from some time on (chroot, mounts, namespaces). The trace is in the
+//! intended place, or the calls are in the spool. The tracer writes nothing to the new root, and does not affect the program.
 
 use crate::filters::{BOTH, noted};
 use crate::harness::{
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const OUT_OF_REACH: &str = "traces not written, since their directory was out of reach";
 
-/// Returns the program's new root: an empty directory.
+/// Creates the program's new root, an empty directory; returns its path.
 fn jail(scratch: &Scratch) -> PathBuf {
     let jail = scratch.root().join("jail");
     std::fs::create_dir_all(&jail).expect("failed to make a directory");
@@ -30,7 +30,8 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).expect("a directory").next().is_none()
 }
 
-/// Returns true if the program did as told; asserts that the tracer left nothing in the new root.
+/// Returns true if the program could do what the test needs (chroot or mounts). Asserts its exit code, and that the tracer left nothing in
+/// the new root.
 fn went(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     if outcome.code == 77 {
         skip_here(&format!("{what}: may not be done here"));
@@ -121,15 +122,15 @@ fn ranks_that_change_their_root_directory() {
     }
 }
 
-/// Returns the value set by dxt-run to identify a directory that it has made.
+/// Returns the value of the variable by which dxt-run identifies a directory that it has made.
 fn made(directory: &Path) -> String {
     let about = std::fs::metadata(directory).expect("a directory that is there");
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a machine that was booted");
     format!("{}:{}:{}:{}", about.dev(), about.ino(), boot.trim(), directory.display())
 }
 
-/// Runs a program with 300 writes while an empty file system is mounted over `hidden`, by bwrap(1) and by unshare(1); `check` gets the
-/// outcome. Files made there by the tracer would be listed on standard output.
+/// Runs a program with 300 writes while an empty file system hides the output directory, the spool directory, or both. Uses bwrap(1) and
+/// unshare(1); `check` gets the outcome of each. Files that the tracer makes there would be listed on standard output.
 fn behind_a_mount(hides_output: bool, hides_spool: bool, check: impl Fn(&Scratch, &Outcome, &str)) {
     let inside = "\"$@\"; code=$?; ls -A \"$0\"; exit $code";
     let mounts = format!("mount -t tmpfs none \"$0\" && {{ {inside}; }}");
@@ -192,7 +193,7 @@ fn a_program_that_starts_where_nothing_is_in_reach_says_so() {
     });
 }
 
-/// The tracer keeps nothing open that would prevent unmounting.
+/// The tracer keeps no file open that would prevent unmounting the output directory's file system.
 #[test]
 fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     if !is_root() || !have("unshare") {
@@ -213,7 +214,8 @@ fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     assert_eq!(writes(&scratch), 300);
 }
 
-/// The first program's trace is in its intended place; the second program, which starts behind a mount, writes nothing there.
+/// A program changes its root directory, then executes another. The first program's trace is in its intended place. The second program,
+/// which starts in the new root, writes nothing there.
 #[test]
 fn a_program_that_changes_its_root_directory_and_becomes_another() {
     if !is_root() {

@@ -1,9 +1,9 @@
 //! Bandwidth of each layer, for reads, for writes and for all calls, from exact sums.
 //!
-//! *By slowest* is the published form: bytes of all processes over the time in calls of the one process that spent most in them (Carns et
-//! al., "Understanding and Improving Computational Science Storage Access through Continuous Characterization", 2011; it is
-//! `agg_perf_by_slowest` of `darshan-parser --perf`). It excludes pauses between calls. *Over span* divides by the time from the first
-//! start to the last end on any process, pauses included.
+//! *By slowest* is the definition used in publications: bytes of all processes, divided by the time in calls of the process that spent
+//! most time in them (Carns et al., "Understanding and Improving Computational Science Storage Access through Continuous
+//! Characterization", 2011; it is `agg_perf_by_slowest` of `darshan-parser --perf`). It excludes pauses between calls. *Over span*
+//! divides by the time from the first start to the last end on any process, pauses included.
 
 pub(crate) mod table;
 
@@ -18,18 +18,19 @@ use std::collections::BTreeMap;
 use trace_format::meta::SpreadDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Bandwidth of a set of calls.
+/// Bandwidth of a set of calls, by two definitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bandwidth {
-    /// Time in these calls of the process that spent most in them, ns; `None` if ranks share a record that does not contain it.
+    /// Time in these calls of the process that spent most time in them, ns; `None` if ranks share a reduced record that does not contain
+    /// it.
     pub slowest_ns: Option<u64>,
-    /// First start to last end over all processes, ns.
+    /// Time from the first start to the last end of these calls over all processes, ns.
     pub span_ns: u64,
-    /// Bytes / `slowest_ns`, in bytes per second: the published form.
+    /// Bytes / `slowest_ns`, in bytes per second: the definition used in publications.
     pub by_slowest: Option<f64>,
     /// Bytes / `span_ns`, in bytes per second.
     pub over_span: f64,
-    /// `by_slowest` / peak of the machine, if given; can exceed 1 because of caches.
+    /// `by_slowest` / peak bandwidth of the machine, if the user gave the peak; can exceed 1 because of caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_peak: Option<f64>,
 }
@@ -47,36 +48,36 @@ impl Bandwidth {
         }
     }
 
-    /// Sets `of_peak` from the machine's peak, in bytes per second.
+    /// Sets `of_peak` from the machine's peak bandwidth, in bytes per second.
     pub fn measure(&mut self, peak: Option<f64>) {
         self.of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
     }
 }
 
-/// Calls of one layer from one calling layer.
+/// Calls of one operation of one layer, made by one caller, and their bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayerRow {
     /// Name of the layer.
     pub layer: &'static str,
     /// Caller: `program`, `HDF5`, `MPI-IO`, `any`.
     pub called_by: &'static str,
-    /// `read`, `write`, or `all`: both plus every other call (open, close, sync, failed calls, ...), as in the published numbers.
+    /// `read`, `write`, or `all`: reads, writes and all other calls (open, close, sync, failed calls, ...), as in published numbers.
     pub op: &'static str,
-    /// Calls, bytes, and time in the calls summed over processes and threads.
+    /// Number of calls, bytes, and time in the calls summed over processes and threads.
     #[serde(flatten)]
     pub sum: CallSum,
     /// Processes that made such calls; a lower bound where a reduced record has files that not all of its ranks used.
     pub processes: u64,
-    /// Effective bandwidth: bytes over time in calls, in bytes per second.
+    /// Effective bandwidth: bytes / time in the calls summed over processes and threads, in bytes per second.
     pub effective: f64,
-    /// Bandwidth of the whole job.
+    /// Bandwidth of these calls over the whole job.
     #[serde(flatten)]
     pub bandwidth: Bandwidth,
 }
 
-/// Caller and layer; `None` for any caller.
+/// Caller and layer; the caller `None` stands for all callers together.
 type CallerAndLayer = (Option<Within>, Reverse<Layer>);
-/// Rows of a caller and layer, in order.
+/// Operations of the three rows of each caller and layer, in order.
 const OPS: [&str; 3] = ["read", "write", "all"];
 const ALL: usize = 2;
 
@@ -84,7 +85,7 @@ const ALL: usize = 2;
 struct Found {
     sum: CallSum,
     processes: Users,
-    /// Time by process and file, ns; without reduced records all files share key 0.
+    /// Time in calls by process and file, ns; if the run has no reduced records, all files share key 0.
     times: FxHashMap<(ProcessId, FileId), u64>,
     first: Option<u64>,
     last: u64,
@@ -102,13 +103,14 @@ impl Found {
         self.last = self.last.max(counters.last_end.saturating_add(process.shift_ns));
     }
 
-    /// Returns the time of the slowest process, or `None` if unknown. With reduced records it is Darshan's estimate:
+    /// Returns the time in calls of the slowest process, ns, or `None` if unknown. With reduced records (one record for several ranks) the
+    /// result is an estimate, as in Darshan. It is the sum of
     ///
-    /// - for files that all ranks used: the sum over files of the slowest rank's time, plus
-    /// - the largest per-process time on all other files, including files of some ranks whose slowest rank is known.
+    /// - over all files that all ranks used: the time of each file's slowest rank, and
+    /// - the largest time of a single process in all other files, including files of some ranks whose slowest rank is known.
     ///
-    /// Different ranks may be busy with different files at the same time, hence an estimate. The slowest rank is known for all calls
-    /// together, not for reads or writes alone.
+    /// Different ranks may be busy with different files at the same time, hence an estimate. A reduced record contains the slowest rank
+    /// only for all calls together, not for reads or writes alone.
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
         let is_reduced = |number: ProcessId| run.process(number).is_some_and(|process| !process.reduction.is_none());
         let mut by_file: FxHashMap<FileId, (u64, Slowest)> = FxHashMap::default();
@@ -126,7 +128,7 @@ impl Found {
             };
             *sum = sum.saturating_add(time_ns);
         }
-        // The spread may include calls of other callers: no rank spent more here than the sum over all ranks.
+        // A record may include calls of other callers: no rank spent more time here than the sum over all ranks.
         for (all_ns, slowest) in by_file.into_values() {
             let sum = match slowest.of_some {
                 Some(process) => alone.entry(process).or_default(),
@@ -141,11 +143,12 @@ impl Found {
 #[derive(Clone, Copy)]
 struct Slowest {
     time_ns: u64,
-    /// Process of the rank, or an id that no process has, for a file that only some ranks used.
+    /// For a file that only some ranks used: process of the slowest rank, or an id that no process has. `None` for a file that all ranks
+    /// used.
     of_some: Option<ProcessId>,
 }
 
-/// Slowest ranks by reduced record, file and layer.
+/// Slowest rank of each reduced record, by file and layer.
 type Spreads = FxHashMap<(ProcessId, FileId, Layer), Slowest>;
 
 fn spreads(run: &Run) -> Spreads {
@@ -168,13 +171,13 @@ fn spreads(run: &Run) -> Spreads {
         .collect()
 }
 
-/// Returns the bandwidths of all layers that moved bytes, by caller: layers that the program calls come first.
+/// Returns the bandwidths of all layers that moved bytes, separately by caller; layers that the program calls come first.
 #[must_use]
 pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
     by_caller(run, totals, Some)
 }
 
-/// Returns the bandwidths of each layer as a whole, over all callers.
+/// Returns the bandwidths of each layer over all callers together.
 #[must_use]
 pub fn whole_layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
     by_caller(run, totals, |_| None)

@@ -1,4 +1,5 @@
-//! Completeness of a trace: what is missing, and why. Every report carries this, so that partial numbers do not pass for complete ones.
+//! Completeness of a trace: what is missing from it, and why. Every report contains this, so that nobody takes partial numbers for
+//! complete ones.
 
 mod codes;
 
@@ -22,39 +23,39 @@ const LISTED: usize = 100;
 /// Event that was seen but not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// Description.
+    /// Description of the event.
     pub what: String,
     /// Number of occurrences; 0 for a property of the whole trace.
     pub count: u64,
 }
 
-/// Missing parts of a trace.
+/// Parts of a job that its trace lacks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Completeness {
-    /// True if every operation that the tracer recorded is available as a segment.
+    /// True if nothing is damaged or lost, and every operation that should have a segment has one.
     pub complete: bool,
-    /// True if some calls are on no record: sums and shares are lower bounds.
+    /// True if some calls were not recorded at all or are lost, so that sums and shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lower_bounds: bool,
-    /// Operations that the tracer folded into counters: sums are exact, single operations are gone.
+    /// Operations that have only counters because the tracer lacked room: sums are exact, but single operations are lost.
     pub missing_segments: u64,
-    /// Operations that have counters and no segments by design: nothing is missing.
+    /// Operations that by design have only counters: nothing is missing.
     pub counted_operations: u64,
-    /// Segments that should be in the files and cannot be read.
+    /// Number of segments that the files should contain, but that cannot be read.
     pub lost_segments: u64,
-    /// Segment blocks that cannot be decoded.
+    /// Number of segment blocks that cannot be decoded.
     pub lost_blocks: u64,
-    /// Processes whose process block is lost.
+    /// Number of processes whose metadata (process block of the trace) is lost.
     pub lost_processes: u64,
-    /// Input files of which nothing could be read.
+    /// Number of input files of which nothing could be read.
     pub unread_files: u64,
-    /// Ranks of the job that are in none of the inputs.
+    /// Number of ranks of the job that no input contains.
     pub absent_ranks: u64,
-    /// Segments of a stream that their process does not define.
+    /// Number of segments whose stream id is not defined in their process's tables.
     pub segments_without_stream: u64,
-    /// Number of problems.
+    /// Number of all problems found while reading, listed or not.
     pub problem_count: u64,
-    /// First problems, at most 100.
+    /// Descriptions of the first problems, at most 100.
     pub problems: Vec<Problem>,
     /// Events that were seen but not recorded.
     pub notes: Vec<Note>,
@@ -65,18 +66,19 @@ pub struct Completeness {
     pub untimed: bool,
     /// Filters set when the trace was recorded: variable and value.
     pub filters: Filters,
-    /// Selected part of the job, as the user wrote it: option and value; empty for the whole job.
+    /// Options that select a part of the job, as the user wrote them: option and value; empty for the whole job.
     pub selection: BTreeMap<String, String>,
-    /// End of the last segment of the first process whose reads or writes continue without segments, ns since the job's start. From there
-    /// on timelines have heat map bytes, if any, and no calls.
+    /// Time from which on segments are incomplete, ns since the job's start: end of the last segment of the first process whose reads or
+    /// writes continue without segments. After it, timelines have bytes from heat maps, if any, and no calls.
     pub segments_end_ns: Option<u64>,
-    /// Files on which a rank's segments stop before its reads or writes do, by number of calls without segments, largest first.
+    /// Files on which a rank's segments stop before its reads or writes do; sorted by number of calls without segments, largest first. At
+    /// most five.
     pub cut: Vec<Cut>,
-    /// Number of all such files.
+    /// Number of all such files, listed or not.
     pub cut_count: u64,
     #[serde(skip)]
     has_heat: bool,
-    /// Recording tool, which sets the wording.
+    /// Tool that recorded the run, which determines the wording of sentences.
     #[serde(skip)]
     pub origin: Origin,
 }
@@ -84,18 +86,18 @@ pub struct Completeness {
 /// Maximum number of [`Cut`] rows; further ones are only counted.
 const CUT_LISTED: usize = 5;
 
-/// Reads or writes of which only the first have segments: DXT ran out of memory.
+/// Reads or writes of one rank on one file of which only the first have segments, because DXT ran out of memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cut {
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
-    /// File name.
+    /// Path of the file.
     pub file: String,
     /// Name of the layer.
     pub layer: &'static str,
-    /// Reads and writes counted.
+    /// Number of reads and writes, from Darshan's counters.
     pub calls: u64,
-    /// Reads and writes with segments.
+    /// Number of reads and writes that have segments.
     pub segments: u64,
     /// End of the process's last segment, ns since the job's start.
     pub last_segment_ns: u64,
@@ -104,7 +106,7 @@ pub struct Cut {
 #[derive(Default)]
 struct Cuts {
     first_end_ns: Option<u64>,
-    /// Largest cuts.
+    /// Cuts with the most calls without segments.
     listed: Vec<Cut>,
     count: u64,
 }
@@ -123,7 +125,8 @@ impl Cuts {
         out
     }
 
-    /// Adds the cuts of a process whose last segment ended at `end`; returns true if there are any.
+    /// Adds the files on which `process` has calls without segments; `end` is the end of its last segment. Returns true if there are any
+    /// such files.
     fn add(&mut self, run: &Run, process: &Process, end: u64) -> bool {
         let found = cut_files(run, process, end);
         let any = !found.is_empty();
@@ -135,9 +138,10 @@ impl Cuts {
     }
 }
 
-/// Returns the files of a Darshan log on which `process` has segments until `end` and calls without segments after it.
+/// Returns the files of a Darshan log on which `process` has segments only until `end`, and calls without segments after it. `end` is
+/// the end of the process's last segment.
 pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, Cut)> {
-    // Calls without segments, and end of the last of them.
+    // Per file and layer: number of calls without segments, and end of the last of these calls.
     let mut without: BTreeMap<(FileId, Layer), (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process) {
         let Some(layer) = run.op(stream).layer else { continue };
@@ -149,7 +153,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     for whole in process.whole.iter().filter(|_| !without.is_empty()) {
         let Some((missing, last)) = without.get(&(FileId(whole.file), whole.layer)) else { continue };
         let calls = whole.profile.accesses;
-        // Without any segment, the file was excluded from tracing.
+        // A file without any segment was excluded from tracing.
         if calls <= *missing || *last <= end {
             continue;
         }
@@ -166,13 +170,13 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     found
 }
 
-/// True if heat maps of a Darshan log continue after the last segment.
+/// True if the heat maps of a Darshan log contain bytes after the last segment.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
     !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }
 
 impl Completeness {
-    /// Collects the missing parts of `run`, including what its scan lost.
+    /// Collects what is missing from `run`; `lost` are the segments that its scan could not read.
     #[must_use]
     pub fn of(run: &Run, lost: &Lost) -> Self {
         let mut problems: Vec<Problem> = run.health.problems.iter().chain(&lost.problems).cloned().collect();
@@ -224,12 +228,12 @@ impl Completeness {
             || self.of_spool().next().is_some()
     }
 
-    /// Returns the notes that make the numbers of a recovered trace inexact.
+    /// Returns the notes that say why the numbers of a recovered trace are inexact.
     fn of_spool(&self) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(|note| [spool::CUT_SHORT, spool::MAY_BE_TWICE].contains(&note.what.as_str()))
     }
 
-    /// Returns one line on the damage; lists only losses that occurred.
+    /// Returns one line that describes the damage; it lists only kinds of loss that occurred.
     fn damage(&self) -> String {
         let lost = [
             (self.lost_segments, "segment", "lost"),
@@ -258,7 +262,7 @@ impl Completeness {
         format!("the {noun} is damaged in {places}; no segment is known to be lost")
     }
 
-    /// Returns the prefix of a sum or share that is a lower bound: `at least `, else nothing.
+    /// Returns a prefix for sums and shares: `at least ` if they are lower bounds, else nothing.
     #[must_use]
     pub fn at_least(&self) -> &'static str {
         if self.lower_bounds { "at least " } else { "" }
@@ -275,7 +279,7 @@ impl Completeness {
             }
         };
         say(self.missing_segments, folded);
-        // Singular and plural.
+        // Chooses the singular or the plural text.
         let mut each = |count: u64, one: &str, several: &str| say(count, if count == 1 { one } else { several });
         each(
             self.lost_segments,
@@ -341,7 +345,7 @@ impl Completeness {
         (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
     }
 
-    /// Returns filters, missing timing and selection, one line each.
+    /// Returns lines on the scope of the trace: filters, missing call times, and the selection.
     #[must_use]
     pub fn scope_lines(&self) -> Vec<String> {
         let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
@@ -349,13 +353,13 @@ impl Completeness {
         filters.into_iter().chain(untimed).chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
     }
 
-    /// Returns the scope lines as the first part of a view; `None` if there are none.
+    /// Returns the lines on the scope of the trace as the first part of a view; `None` if there are none.
     #[must_use]
     pub fn scope_part(&self) -> Option<Part> {
         Some(self.scope_lines()).filter(|lines| !lines.is_empty()).map(Part::Lines)
     }
 
-    /// Returns the missing parts as a part of a view; empty if nothing is missing.
+    /// Returns what is missing as parts of a view; empty if nothing is missing.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let lines = self.sentences();
@@ -367,7 +371,7 @@ impl Completeness {
         vec![Part::Lines(all)]
     }
 
-    /// Returns the missing parts as findings.
+    /// Returns what is missing as findings.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut out = Vec::new();

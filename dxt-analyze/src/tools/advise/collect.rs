@@ -1,4 +1,5 @@
-//! Settings of all findings worth applying, each once: if two findings need different values, the one that saves more wins.
+//! Collects the settings that are worth applying from all findings, each once. If two findings need different values of a setting, the
+//! one that saves more time wins.
 
 use super::names::name_of;
 use super::windows::sparse;
@@ -11,25 +12,25 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
-/// Remedy of a finding.
+/// Remedy of a finding, and the time that it saves.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
     pub(super) code: Code,
     pub(super) title: String,
-    /// Saving for the job.
+    /// Run time that the remedy would save the job.
     #[serde(flatten)]
     pub(super) saving: Saving,
-    /// Commands or settings.
+    /// Commands or settings that the remedy consists of.
     #[serde(flatten)]
     pub(super) remedy: Remedy,
-    /// File that it is written to as a setting; `None` if the user has to act or decide.
+    /// Name of the file to which the setting is written; `None` if the user has to act or decide.
     pub(super) file: Option<&'static str>,
-    /// Reason why it is not written.
+    /// Reason why the setting is not written to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_written: Option<String>,
 }
 
-/// Hints and their default values.
+/// MPI-IO hints and their default values: (hint, value).
 const DEFAULTS: [(&str, &str); 8] = [
     ("romio_cb_read", "automatic"),
     ("romio_cb_write", "automatic"),
@@ -41,8 +42,8 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("ind_wr_buffer_size", "524288"),
 ];
 
-/// Returns hints that were in effect on all files and not requested by the program, except for those in `advice`. Another hints file set
-/// them, which the new one replaces.
+/// Returns hints to keep in the new hints file: hints that were in effect on all files, were not requested by the program, and are not in
+/// `advice`. They must come from an earlier hints file, which the new file replaces.
 pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let is_advised = |key: &str| {
         advice
@@ -57,7 +58,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let other = |(key, default): (&'static str, &str)| {
         let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
         let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
-        // Only single words are written.
+        // Only values that are single words are written.
         let is_word = |value: &&&str| !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());
         let value = values.first().filter(|value| is_one && **value != default).filter(is_word)?;
         Some(format!("{key} {value}"))
@@ -65,7 +66,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     DEFAULTS.into_iter().filter_map(other).collect()
 }
 
-/// Returns the advice, in the order of the findings; empty if I/O does not matter.
+/// Returns the advice, in the order of the findings; empty if I/O takes too little time to matter.
 pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let mut set: BTreeMap<(Destination, String), (String, Code)> = BTreeMap::new();
@@ -102,7 +103,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 ));
                 continue;
             }
-            // Keeps the new lines; `against` collects those that conflict with earlier settings.
+            // Keeps lines that are new; `against` collects lines that conflict with settings of earlier findings.
             let mut against = Vec::new();
             let fresh = remedy.clone().of_new(|place, line| {
                 let known = set.entry((place, key(line))).or_insert_with(|| (line.to_owned(), weighed.finding.code));

@@ -1,4 +1,4 @@
-//! Files of `advise`. The first lines of each name its author; `dxt-run` reads all but the last two.
+//! Contents of the files that `advise` writes. The first lines of each file name its author; `dxt-run` reads all files but the last two.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};
@@ -9,12 +9,13 @@ use crate::topics::verdict::remedy::{Destination, cray};
 use crate::written::ADVICE;
 use std::fmt::Write as _;
 
-/// Returns text without line breaks or control characters: data from a trace is arbitrary.
+/// Returns text without line breaks or control characters, since data from a trace may contain any.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
 }
 
-/// Returns names and contents; empty without advice.
+/// Returns (file name, content) of the files to write; empty without advice. `kept` are hints of an earlier hints file that remain in
+/// effect.
 pub(super) fn texts(verdict: &Verdict, items: &[Item], kept: &[String]) -> Vec<(&'static str, String)> {
     if items.is_empty() {
         return Vec::new();
@@ -41,7 +42,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     if name == SETUP {
         text.push_str("# Run it once, before the job. It moves and deletes nothing: each command changes what new files get.\nset -e\n");
     }
-    // All Cray hints are in one variable.
+    // Cray's MPI reads all its hints from one variable.
     let mut of_cray: Vec<String> = items
         .iter()
         .filter(|item| item.remedy.what == Destination::CrayHints)

@@ -1,10 +1,10 @@
 //! `advise`: writes advice as files for `dxt-run --hints`. It reads the trace and the output directory, and writes only to that
 //! directory.
 //!
-//! * [`collect`]: settings of all findings worth applying, each once.
-//! * [`windows`]: tests if data sieving has few large pieces, which decides on the advice about it.
-//! * [`files`]: contents of the files; [`names`]: their names and roles.
-//! * [`view`]: report on what was done.
+//! * [`collect`]: collects the settings that are worth applying from all findings, each setting once.
+//! * [`windows`]: tests if data sieving would read few large pieces, which decides on the advice about it.
+//! * [`files`]: contents of the files; [`names`]: names of the files and their purpose.
+//! * [`view`]: report on the advice and the files written.
 
 mod collect;
 mod files;
@@ -50,16 +50,16 @@ pub struct Advice {
     sentence: String,
     directory: String,
     written: Vec<String>,
-    /// Removed files with outdated advice.
+    /// Names of removed files, which contained outdated advice.
     removed: Vec<String>,
-    /// Advice, by saving, largest first.
+    /// Advice, sorted by the run time that it saves, largest first.
     advice: Vec<Item>,
     /// True if nothing is missing from the trace.
     complete: bool,
 }
 
 impl Advice {
-    /// Returns 3 if the trace is incomplete.
+    /// Returns the exit code: 3 if the trace is incomplete, else 0.
     #[must_use]
     pub fn exit(&self) -> Exit {
         if self.complete { Exit::Fine } else { Exit::Incomplete }
@@ -69,10 +69,10 @@ impl Advice {
 /// Analyzes the job and writes the advice.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts make no sense, or a file cannot be written or is not ours to replace.
+/// Fails if nothing can be loaded, the layouts are invalid, a file cannot be written, or an existing file was not written by this program.
 pub fn advise(args: &Args) -> Result<Advice> {
     let target = |name: &str| args.output.join(name);
-    // Checked before reading, so that the error does not come after minutes of work.
+    // Checked before reading the trace, so that the error does not come after minutes of work.
     for name in names::NAMES {
         Target::new(&target(name), Ours::Advice, args.force).check()?;
     }
@@ -100,7 +100,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
             Target::new(&path, Ours::Advice, args.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
             written.push(path.display().to_string());
         } else if Ours::Advice.stands_at(&path) {
-            // Outdated advice would be followed together with the new one.
+            // Otherwise a program would apply the outdated advice together with the new one.
             std::fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
             removed.push(path.display().to_string());
         }

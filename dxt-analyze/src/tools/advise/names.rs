@@ -1,4 +1,4 @@
-//! Names of the files of `advise`, and their contents.
+//! Names of the files that `advise` writes, and their purpose.
 
 use crate::topics::verdict::remedy::Destination;
 
@@ -10,7 +10,7 @@ pub(super) const README: &str = "README.txt";
 
 pub(super) const NAMES: [&str; 5] = [ROMIO, OMPI, VARIABLES, SETUP, README];
 
-/// Returns the file for remedies of a kind, if they are written as settings.
+/// Returns the name of the file that contains the settings for `place`; `None` if remedies of this kind are not written to a file.
 pub(super) const fn name_of(place: Destination) -> Option<&'static str> {
     match place {
         Destination::RomioHints => Some(ROMIO),

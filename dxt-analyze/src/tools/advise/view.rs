@@ -30,7 +30,7 @@ impl Report for Advice {
     }
 }
 
-/// Returns the file that a setting was written to, or the place where it belongs.
+/// Returns the name of the file to which a setting was written, or the place where the user has to set it.
 fn place(item: &Item) -> String {
     match (item.file, &item.not_written) {
         (Some(file), _) => file.to_owned(),

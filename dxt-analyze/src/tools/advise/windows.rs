@@ -1,6 +1,7 @@
-//! Test for data sieving with few large pieces. ROMIO begins each block that it moves at the next piece. If a gap of at least a quarter
-//! of a block's length follows the block, it contains only a few pieces. Moving pieces individually then means fewer bytes in about as
-//! many calls. Small pieces only leave gaps as large as those between two of them.
+//! Tests if the gaps between the pieces of MPI-IO calls are so large that data sieving wastes bytes. ROMIO begins each block that it
+//! moves at the next piece of data. If a gap of at least a quarter of the block's length follows the block, the block contains only a few
+//! pieces. Moving these pieces individually then means fewer bytes in about as many calls. Many small pieces leave only small gaps
+//! between blocks: as large as the gaps between two pieces.
 
 use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
@@ -9,10 +10,10 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpClass};
 
-/// Minimum size of a large gap, as a divisor of the preceding block's length.
+/// Minimum size of a large gap: the preceding block's length divided by this.
 const GAP: u64 = 4;
 
-/// Blocks followed by a large gap, and blocks followed by another gap or none, within the same call.
+/// Number of blocks followed by a large gap (`large`), and of blocks followed by a smaller gap or none (`small`), within one MPI-IO call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gaps {
     large: u64,
@@ -23,7 +24,7 @@ struct Windows {
     file: Option<FileId>,
 }
 
-/// True if a large gap follows most blocks moved inside independent calls on `file`, or on all files.
+/// True if large gaps follow most blocks that were moved inside independent MPI-IO calls on `file`; `None` stands for all files.
 pub(super) fn sparse(run: &Run, file: Option<&str>) -> bool {
     let file = file.and_then(|name| run.file_named(name));
     let bar = Bar::new(run.segments(), "data sieving");
@@ -42,7 +43,7 @@ impl Analysis for Windows {
         true
     }
 
-    // Inner calls precede their outer call in a block; a call split over two blocks loses little information.
+    // Calls inside MPI-IO precede their outer call in a block. A call split over two blocks loses little information.
     fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
         let mut inside: FxHashMap<(FileId, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
         for row in block.rows() {
@@ -74,7 +75,7 @@ impl Analysis for Windows {
     }
 }
 
-/// Adds the blocks of one call, in order.
+/// Adds the blocks that were moved inside one MPI-IO call, in order.
 fn count(gaps: &mut Gaps, calls: &[(u64, u64)]) {
     for pair in calls.windows(2) {
         let &[(offset, length), (next, _)] = pair else { continue };

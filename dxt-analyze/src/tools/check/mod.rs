@@ -1,4 +1,4 @@
-//! `check`: verifies every checksum, file by file, and reports damage and what to do. Files may belong to different jobs.
+//! `check`: verifies every checksum, file by file, and reports damage and what to do about it. Files may belong to different jobs.
 
 mod flush;
 
@@ -35,62 +35,62 @@ pub struct Args {
     pub table: Option<String>,
 }
 
-/// State of a file.
+/// Condition of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
     /// All checksums match and the file has its regular end.
     Complete,
-    /// Intact, but operations that should have segments were folded into counters: `missing_segments`.
+    /// Intact, but operations that should have segments have only counters; `missing_segments` is their number.
     Folded,
-    /// Truncated; the rest is intact.
+    /// Truncated, but what is left is intact.
     Cut,
-    /// Damaged inside.
+    /// Damaged inside: checksums or contents are wrong.
     Damaged,
-    /// Nothing can be read.
+    /// Unreadable: no part of the file can be read.
     Unreadable,
 }
 
-/// Result for one file.
+/// Result of checking one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileCheck {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// State of the file.
+    /// Condition of the file.
     pub state: FileState,
-    /// Job key.
+    /// Key of the job.
     pub job: String,
-    /// Number of processes.
+    /// Number of processes in the file.
     pub processes: u64,
-    /// Segment blocks found.
+    /// Number of segment blocks found.
     pub blocks: u64,
-    /// Segments decoded.
+    /// Number of segments decoded.
     pub segments: u64,
-    /// Operations that should have segments and were folded into counters.
+    /// Number of operations that should have segments but have only counters.
     pub missing_segments: u64,
-    /// Segments that should be there and cannot be read.
+    /// Number of segments that the file should contain, but that cannot be read.
     pub lost_segments: u64,
     /// Filters set when the trace was recorded: variable and value.
     pub filters: Filters,
     /// Time that writing the file took, if recorded.
     pub flush: Option<Flushed>,
-    /// Problems found.
+    /// Problems found in the file.
     pub problems: Vec<Problem>,
     /// Advice, if there is a problem.
     pub advice: Option<String>,
 }
 
-/// Result for all files.
+/// Result of checking all files.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
-    /// Files, in the order named.
+    /// Results per file, in the order named.
     pub files: Vec<FileCheck>,
     /// Notes on the inputs.
     pub remarks: Vec<String>,
 }
 
 impl CheckReport {
-    /// Returns 0 if all files are complete, 1 if no file can be read, 3 otherwise.
+    /// Returns the exit code: 0 if all files are complete, 1 if no file can be read, 3 otherwise.
     #[must_use]
     pub fn exit(&self) -> Exit {
         let all = |state| self.files.iter().all(|file| file.state == state);
@@ -104,10 +104,10 @@ impl CheckReport {
     }
 }
 
-/// Checks the files named.
+/// Checks the files that the arguments name.
 ///
 /// # Errors
-/// If a name stands for nothing.
+/// Fails if a name matches no file.
 pub fn check(args: &Args) -> Result<CheckReport> {
     let found = find::find(&args.traces)?;
     Ok(CheckReport { files: check_sources(found.paths.into_iter().map(Source::Path).collect()), remarks: found.notes })
@@ -186,7 +186,7 @@ fn one(input: &Input) -> FileCheck {
     let state = match (sums.problems.len(), input.trace.complete) {
         (0, true) if sums.missing == 0 => FileState::Complete,
         (0, true) => FileState::Folded,
-        // Truncation only: the missing end, and perhaps the frame that the cut went through.
+        // Truncated, not damaged: only the end is missing, and perhaps a part of the frame where the file was cut.
         (_, false) if sums.problems.iter().all(is_cut) => FileState::Cut,
         _ => FileState::Damaged,
     };
@@ -264,7 +264,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     sums
 }
 
-/// Returns how a block's head disagrees with its segments; `None` if they agree.
+/// Returns a text that says how a block's head contradicts its segments; `None` if they agree.
 fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
     let head = &block.head;
     let bytes = columns.length.iter().fold(0_u64, |sum, length| sum.wrapping_add(*length));
@@ -336,7 +336,7 @@ fn state(file: &FileCheck) -> &'static str {
     }
 }
 
-/// Maximum complete files shown in a table for people; all others are shown.
+/// Maximum number of complete files in a table for people; files with problems are always shown.
 const SHOWN_COMPLETE: usize = 10;
 
 fn files(files: &[FileCheck]) -> Table {

@@ -1,5 +1,6 @@
-//! Output of `dump` after the segments: counters of operations without segments, profiles, profiles of all accesses counted by another
-//! tool, and spreads over ranks. In text each is a line of numbers that begins with its type; in JSON an object with the field `record`.
+//! Output of `dump` after the segments: counters of operations without segments, access profiles, profiles that another tool counted over
+//! all accesses, and statistics over ranks. In the text format, each is a line of numbers that begins with its type; in JSON, an object
+//! with the field `record`.
 
 use super::args::DumpFormat;
 use crate::model::{FileId, Process, Run};
@@ -20,7 +21,7 @@ struct Who<'a> {
     rank: i32,
     node: &'a str,
     pid: u32,
-    /// Number of ranks that the calls belong to; 0 for one process.
+    /// Number of ranks whose calls the record contains; 0 for a single process.
     ranks: u64,
     file: &'a str,
     layer: &'a str,
@@ -49,7 +50,7 @@ struct ProfileRow<'a> {
     profile: Profile,
 }
 
-/// Accesses with a known predecessor, and the consecutive and sequential ones among them.
+/// Number of accesses whose preceding access is known, and how many of them are consecutive and sequential.
 #[derive(Serialize)]
 struct OrderRow {
     ordered: u64,
@@ -70,7 +71,7 @@ struct WholeRow<'a> {
     who: Who<'a>,
     reads: OrderRow,
     writes: OrderRow,
-    /// Alignment in bytes; 0 if unknown.
+    /// Memory alignment that addresses are compared with, in bytes; 0 if unknown.
     memory_alignment: u64,
     #[serde(flatten)]
     profile: Profile,
@@ -85,7 +86,7 @@ struct SpreadRow<'a> {
     spread: RankSpread,
 }
 
-/// Writes the counters of every process; times are shifted by `base` ns.
+/// Writes the counters of every process; `base` ns are added to their times.
 pub(crate) fn dump(run: &Run, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
     if format == DumpFormat::Csv {
         return Ok(());
@@ -245,7 +246,7 @@ fn profile_moved(profile: &Profile, shift: u64) -> Profile {
     Profile { slowest_read: slowest(profile.slowest_read), slowest_write: slowest(profile.slowest_write), ..*profile }
 }
 
-/// Formats a profile; `more` follows the head.
+/// Formats an access profile as a line; `more` is inserted after the line's head.
 fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String {
     let common = |values: &CommonValues| {
         let shown = values.top().into_iter().map(|common| match common.over {
@@ -279,7 +280,7 @@ fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String 
 fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
     let s = &row.spread;
     if untimed {
-        // Fastest and slowest ranks follow from times.
+        // The fastest and the slowest rank are omitted if their times are unknown.
         let who = head(row.record, &row.who);
         let (ranks, mean, variance) = (s.ranks, s.bytes_mean, s.bytes_variance);
         let file = printable(row.who.file);

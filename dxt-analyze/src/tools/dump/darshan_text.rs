@@ -1,4 +1,5 @@
-//! `dump` in the formats of Darshan's own tools, for programs that parse these; reads the Darshan log directly.
+//! `dump` in the output formats of Darshan's own tools, for programs that parse them; reads the Darshan log directly, without converting
+//! it.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
@@ -10,10 +11,10 @@ use darshan_log::Log;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use std::io::Write;
 
-/// Prints the named log.
+/// Prints the Darshan log that the arguments name.
 ///
 /// # Errors
-/// If the input is not a single log or cannot be read, or `out` cannot be written.
+/// Fails if the input is not a single log or cannot be read, or `out` cannot be written.
 pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {

@@ -1,4 +1,5 @@
-//! `dump`: every segment, and the counters of operations without segments; for Darshan logs also in the formats of Darshan's own tools.
+//! `dump`: writes every segment, and the counters of operations without segments; for Darshan logs also in the formats of Darshan's own
+//! tools.
 
 mod args;
 mod counters;

@@ -26,7 +26,7 @@ use trace_format::read::{BlockRef, Columns, Decoder};
 /// Loads the job and writes every segment.
 ///
 /// # Errors
-/// If nothing can be loaded or `out` cannot be written.
+/// Fails if nothing can be loaded or `out` cannot be written.
 pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     if matches!(args.format, DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser) {
         return super::darshan_text::print(args, out);
@@ -40,10 +40,10 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
 }
 
-/// Writes every segment of `run`; returns the losses.
+/// Writes every segment of `run`; returns the segments that could not be read. With `absolute`, times are ns since 1970.
 ///
 /// # Errors
-/// If `out` cannot be written.
+/// Fails if `out` cannot be written.
 pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Write) -> Result<Lost> {
     let base = if absolute { u64::try_from(run.start_unix_ns).unwrap_or(0) } else { 0 };
     let bar = Bar::new(run.segments(), "writing");
@@ -141,7 +141,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Segments of a block, with their streams and numbers.
+/// Decoded segments of a block, with their streams and running numbers.
 struct Decoded {
     columns: Columns,
     streams: Vec<StreamIx>,
@@ -149,7 +149,7 @@ struct Decoded {
     unknown: u64,
 }
 
-/// Context of a row.
+/// Run and process whose tables supply the names in a row.
 struct Names<'a> {
     run: &'a Run,
     process: &'a Process,
@@ -158,7 +158,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the path of a stream's data set; empty if there is none.
+    /// Returns the path of the HDF5 data set of a stream's calls; empty if there is none.
     fn data_set(&self, stream: &Stream) -> &str {
         let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
         set.map_or("", |set| set.path.as_str())
@@ -194,7 +194,7 @@ impl Decoded {
         Self { columns: columns.clone(), streams, numbers: Vec::new(), unknown }
     }
 
-    /// Numbers the segments, continuing from the last block.
+    /// Numbers the segments within their process, file and layer, continuing after the previous block.
     fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(FileId, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
@@ -290,7 +290,7 @@ enum Field<'a> {
 
 type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
-/// CSV columns: heading and field function.
+/// CSV columns: heading, and function that returns the field.
 const COLUMNS: [(&str, OfRow); 18] = [
     ("rank", |row| Field::Number(row.rank.into())),
     ("node", |row| Field::Text(row.node)),

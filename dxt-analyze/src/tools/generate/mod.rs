@@ -18,17 +18,17 @@ pub struct Args {
     pub directory: PathBuf,
 }
 
-/// Shells: completion directory, and prefix and suffix of the file name.
+/// Supported shells: (shell, directory of completions, prefix of the file name, suffix of the file name).
 const SHELLS: [(Shell, &str, &str, &str); 3] = [
     (Shell::Bash, "share/bash-completion/completions", "", ""),
     (Shell::Zsh, "share/zsh/site-functions", "_", ""),
     (Shell::Fish, "share/fish/vendor_completions.d", "", ".fish"),
 ];
 
-/// Writes all files; `analyzer` is the command line of this program.
+/// Writes all man pages and shell completions; `analyzer` is the command line definition of this program.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// Fails if a file cannot be written.
 pub fn generate(args: &Args, analyzer: Command) -> Result<Exit> {
     let mut written = 0_usize;
     for mut command in [analyzer, dxt_run::options::Options::command()] {
@@ -56,7 +56,7 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
     page(&command, directory, &name)?;
     for verb in command.get_subcommands() {
         let full = format!("{name}-{}", verb.get_name());
-        // The page name is the argument for man(1).
+        // The page's name is what users type after `man`.
         page(&verb.clone().display_name(full.clone()), directory, &full)?;
         count += 1;
     }
@@ -65,7 +65,7 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
 
 fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     let mut text = Vec::new();
-    // Text below the options: examples, or the exit codes.
+    // Text below the options in the help: examples, or the exit codes.
     let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let without = command.clone().after_help(Resettable::Reset);
     let man = clap_mangen::Man::new(without).title(name.to_uppercase()).manual("DXT tracer");
@@ -74,7 +74,8 @@ fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     write(directory, &format!("{name}.1"), &text)
 }
 
-/// Formats text `Title: ...` as a section. Lines after `Title:` are kept as they are: commands must not be filled or hyphenated.
+/// Formats a help text that begins with `Title:` as a section of a man page. The lines after the title are copied verbatim: commands must
+/// not be filled or hyphenated.
 fn section(text: &str) -> String {
     let escaped = |line: &str| {
         let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");

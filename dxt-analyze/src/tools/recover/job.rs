@@ -1,5 +1,5 @@
-//! Spools of one job, and their trace. A job may have left more spools than fit in memory: they are read once to find their jobs, and
-//! again, a few at a time, to write the trace.
+//! Writes the trace of one job from its spools. A job may have left more spools than fit in memory. All spools are therefore read once
+//! to find their jobs, and again, a few at a time, to write the traces.
 
 use super::{Found, FromSpool, Held, How, Looked, Recovery, is_directory, read, spill_or_nothing};
 use crate::spools::files::{self, Identity};
@@ -14,18 +14,18 @@ use trace_format::frame::IndexEntry;
 use trace_format::meta::Job;
 use trace_format::write::{self, Encoder};
 
-/// Maximum spools in memory at once.
+/// Maximum number of spools whose contents are in memory at once.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Spool that was read, without its contents.
+/// Result of reading a spool for the first time; its contents need not be kept.
 pub(super) enum Known {
-    /// Holds calls that are in no trace.
+    /// Spool with calls that no trace contains yet.
     Calls(Box<OfJob>),
-    /// Nothing, see [`Held::Nothing`].
+    /// Spool without further calls, see [`Held::Nothing`].
     Nothing,
-    /// Truncated, see [`Held::Cut`].
+    /// Truncated spool, with the reason, see [`Held::Cut`].
     Cut(String),
-    /// Incomplete header, see [`Held::NoHeader`].
+    /// Spool with incomplete header, with the reason, see [`Held::NoHeader`].
     NoHeader(String),
 }
 
@@ -36,14 +36,14 @@ pub(super) struct OfJob {
     pub(super) about: FromSpool,
     exe: Vec<u8>,
     start_unix_ns: i64,
-    /// True if the process knows of MPI.
+    /// True if the process had initialized MPI, so that it knows the job's MPI data.
     knows_mpi: bool,
-    /// Contents, if kept in memory.
+    /// Decoded contents of the spool, if kept in memory.
     found: Option<Box<Found>>,
 }
 
 impl Known {
-    /// Summarizes a spool; also returns the error of its spill file, if any.
+    /// Summarizes a spool that was read; `keeps` is true to keep its contents in memory. Also returns the error of its spill file, if any.
     pub(super) fn of(Looked { what, without_spill }: Looked, keeps: bool) -> (Self, Option<String>) {
         let known = match what {
             Held::Nothing => Self::Nothing,
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// Groups spools by job, in a fixed order.
+/// Groups spools by job; the order does not depend on the order of `found`.
 pub(super) fn apart(mut found: Vec<OfJob>) -> Vec<Vec<OfJob>> {
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut jobs: Vec<Vec<OfJob>> = Vec::new();
@@ -84,12 +84,12 @@ fn key(one: &OfJob) -> (u32, &str, i32, &str, u32) {
 }
 
 impl OfJob {
-    /// True if the spool belongs to this owner's job. A spool may claim any job, so the owner keeps it out of other users' jobs.
+    /// True if the spool belongs to `owner` and to `job`. A spool may claim any job, so comparing owners keeps it out of other users' jobs.
     fn is_of(&self, owner: u32, job: &str) -> bool {
         (self.owner, self.about.job.as_str()) == (owner, job)
     }
 
-    /// Returns the contents, read again if not kept in memory; `None` if nothing is left.
+    /// Returns the contents of the spool, which is read again if they were not kept; `None` if its process has written its trace meanwhile.
     fn found(&mut self) -> Result<Option<Box<Found>>> {
         if let Some(found) = self.found.take() {
             return Ok(Some(found));
@@ -110,10 +110,10 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
     } else {
         output.to_owned()
     };
-    // Recovering a running process again replaces the earlier trace.
+    // A running process can be recovered repeatedly; the new trace replaces the earlier one.
     let own = job.iter().all(|one| one.owner == files::own_user());
     let Some(block) = block_of(&mut job) else { return Ok(()) };
-    // Traces made of other users' spools replace nothing: spools may claim anything.
+    // Traces made from other users' spools must not replace files, since a spool may claim any name.
     let (ours, force) = if own { (Ours::Recovery, force) } else { (Ours::Never, force && !in_directory) };
     let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
     let may_be = |path: &PathBuf| Target::new(path, ours, force).check().is_ok();
@@ -125,7 +125,8 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
         if about.is_empty() {
             return Err(Nothing.into());
         }
-        // Changes the open file before it gets a name: another file under that name must not be given away.
+        // Changes the owner through the open file, before it gets its name: a file that somebody else put under that name must not be given
+        // away.
         owner.map_or(Ok(()), |owner| fchown(&*file, Some(owner), None)).context("failed to give it to its user")
     });
     match has_written {
@@ -137,22 +138,22 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
     Ok(())
 }
 
-/// Read and write by the owner only.
+/// Permission bits that let only the owner read and write.
 const PRIVATE: u32 = 0o600;
 
-/// Returns the access rights that the process would have given its trace.
+/// Returns the permission bits that the process would have given its trace; `block` is its job block.
 fn rights(block: &Job) -> u32 {
     let asked = block.settings.iter().find(|(name, _)| name == "DXT_TRACE_MODE");
     let mode = asked.and_then(|(_, value)| u32::from_str_radix(value, 8).ok());
     mode.filter(|mode| mode & PRIVATE == PRIVATE && mode & !0o666 == 0).unwrap_or(PRIVATE)
 }
 
-/// Nothing is left to write: the processes have written their traces meanwhile.
+/// Error if no calls are left to write, because the processes have written their traces meanwhile.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// Returns the job block of a process that knows of MPI, as it knows most of the job; otherwise of the first process.
+/// Returns the job block of a process that had initialized MPI, since it has the most data on the job; without one, of the first process.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);
@@ -164,7 +165,8 @@ fn block_of(job: &mut [OfJob]) -> Option<Job> {
     })
 }
 
-/// Writes the trace to `file`, process by process, and returns what was written. Unreadable spools are added to `failed`.
+/// Writes the trace to `file`, process by process, and returns what was written per spool. Messages on unreadable spools are added to
+/// `failed`.
 fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<String>) -> Result<Vec<FromSpool>> {
     let mut encoder = Encoder::new()?;
     let (mut about, mut index) = (Vec::new(), Vec::new());
@@ -205,7 +207,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
     Ok(about)
 }
 
-/// Writer that counts bytes and keeps the error that stopped it.
+/// Writer that counts the bytes written and keeps the error that made it stop.
 struct Counted<W> {
     file: W,
     bytes: u64,

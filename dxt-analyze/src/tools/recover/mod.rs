@@ -1,5 +1,6 @@
-//! `recover`: makes traces from the spools that killed processes left behind. `trace_format::spool` decodes the bytes; this module
-//! handles the machine: clocks, running owners, files.
+//! `recover`: makes traces from spools, the files in which processes keep their calls until their trace is written. Killed processes leave
+//! spools behind. `trace_format::spool` decodes spools; this module deals with what depends on the machine: clocks, processes that still
+//! run, files.
 
 mod job;
 mod spill;
@@ -24,28 +25,28 @@ use std::time::Duration;
 use trace_format::read::Source;
 use trace_format::spool::{Head, Recovered, Spool};
 
-/// Contents of one spool.
+/// Data recovered from one spool, the file in which a process keeps its calls until its trace is written.
 #[derive(Clone, Debug, Serialize)]
 pub struct FromSpool {
     /// Path of the spool.
     pub spool: PathBuf,
-    /// Job key.
+    /// Key of the job.
     pub job: String,
-    /// Host name.
+    /// Host name of the node on which the process ran.
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
-    /// True if the owner is still running: the contents are its progress so far.
+    /// True if the spool's process is still running: the data is its progress so far.
     pub running: bool,
-    /// Number of segments.
+    /// Number of recovered segments.
     pub segments: u64,
-    /// Calls that are only in counters.
+    /// Number of calls that are contained only in counters.
     pub folded: u64,
-    /// Calls that are in segments and may be in counters as well.
+    /// Number of calls that are contained in segments and possibly in counters as well.
     pub uncertain: u64,
-    /// Bytes that the process had in use and that the file lacks because it was truncated. The number of calls in them is unknown.
+    /// Bytes that the process had used but that the file lacks, because it was truncated. The number of calls in these bytes is unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_bytes: u64,
 }
@@ -55,25 +56,25 @@ pub struct FromSpool {
 pub struct Recovery {
     /// Spools with recovered calls.
     pub spools: Vec<FromSpool>,
-    /// Spools whose calls, if any, are all in a trace already.
+    /// Spools without further calls: all their calls, if any, are in a trace already.
     pub empty: Vec<PathBuf>,
-    /// Traces written.
+    /// Paths of the traces that were written.
     pub written: Vec<PathBuf>,
-    /// Spools, or spill files beside them, that could not be read, with the error.
+    /// Error messages on spools, or on spill files beside them, that could not be read.
     pub failed: Vec<String>,
-    /// Truncated spools of which no trace was made, with the reason; they are kept.
+    /// Truncated spools, with the reason, from which no trace was made; the files are kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
-    /// Spools without a complete header, with the reason; `--stale` removes them, so each is reported once.
+    /// Spools whose header is incomplete, with the reason. `--stale` removes them, so that each is reported only once.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_header: BTreeMap<PathBuf, String>,
-    /// Files deleted without making a trace of them, if requested.
+    /// Files that were deleted on request (`--delete`), without making a trace from them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
-    /// Spools that are not stale: their process is running or ended recently.
+    /// Number of spools that are not stale: their process is running or ended recently.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_stale: u64,
-    /// Minimum age of a stale spool.
+    /// Minimum time since the last write after which a spool counts as stale.
     #[serde(skip)]
     pub older_than: Duration,
 }
@@ -83,9 +84,9 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Decoded spool with calls.
+/// Decoded spool that contains calls.
 struct Found {
-    /// User id of the file's owner, the only user who can have written the file.
+    /// User id of the spool's owner: only this user can have written the file.
     owner: u32,
     identity: Identity,
     about: FromSpool,
@@ -93,44 +94,45 @@ struct Found {
     spill: Option<Bytes>,
 }
 
-/// Returns the contents of the spill file beside a spool; empty without one.
+/// Returns the contents of the spill file beside a spool; an empty source if there is none.
 fn spill_or_nothing(spill: Option<&Bytes>) -> &dyn Source {
     spill.map_or(&[0_u8; 0], |spill| spill)
 }
 
-/// Result of reading one spool: calls that are in no trace yet, and why its spill file is not included.
+/// Result of reading one spool: calls that no trace contains yet, and the reason if its spill file is not included.
 struct Looked {
     what: Held,
     without_spill: Option<String>,
 }
 
 enum Held {
-    /// Calls that are in no trace.
+    /// Spool with calls that no trace contains yet.
     Calls(Box<Found>),
-    /// Nothing.
+    /// Spool without calls, or with calls that are all in a trace.
     Nothing,
-    /// Truncated, with no call in the rest.
+    /// Truncated spool without a call in the part that is left; holds the reason.
     Cut(String),
-    /// Incomplete header.
+    /// Spool whose header is incomplete; holds the reason.
     NoHeader(String),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct How {
-    /// Removes spools of ended processes once their trace is written.
+    /// True to remove the spools of ended processes once their trace is written.
     remove: bool,
-    /// Lets traces replace files of other origin.
+    /// True to let traces replace files that this program did not write.
     force: bool,
-    /// Cleans up (`--stale`). Truncated spools stay, so no trace is made of them: repeated clean-ups would make it again and again.
+    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would regenerate the
+    /// same traces.
     cleans: bool,
-    /// Gives traces to the users whose spools they are made of (`chown`).
+    /// True to give each trace to the user whose spools it was made from (`chown`).
     gives: bool,
 }
 
-/// Lists the spools in `named`, sorted; a directory stands for all spools in it.
+/// Lists the spools in `named`, sorted; a directory means all spools in it.
 ///
 /// # Errors
-/// [`UsageError`] if a name stands for nothing.
+/// Fails with [`UsageError`] if a name matches no spool.
 pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for name in named {
@@ -152,28 +154,28 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// True if `output` means a directory: an existing one, or a name without the extension `.dxt`.
+/// True if `output` is a directory: an existing directory, or a name without the extension `.dxt`.
 fn is_directory(output: &Path) -> bool {
     output.is_dir() || output.extension().is_none_or(|extension| extension != "dxt")
 }
 
-/// Writes one trace per job of `spools` to `output`: a file, if named `*.dxt`, or a directory, created if absent, in which traces get the
-/// tracer's names.
+/// Writes one trace per job of `spools`. If `output` is named `*.dxt`, it is the trace. Otherwise it is a directory, created if absent,
+/// in which traces get the names that the tracer would give them.
 ///
-/// `remove` deletes spools of ended processes once their trace is written. `force` lets traces replace files of other origin.
+/// `remove` deletes the spools of ended processes once their trace is written. `force` lets traces replace files of other origin.
 ///
 /// # Errors
-/// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
+/// Fails if no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
 pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> Result<Recovery> {
     let spools: Vec<_> = spools.iter().map(|path| (path.clone(), None)).collect();
     put_together(&spools, output, How { remove, force, ..How::default() })
 }
 
-/// Implements [`recover`]. A spool given with an identity is read only if its path still leads to that file.
+/// Implements [`recover`]. A spool that comes with an identity is read only if its path still refers to the same file.
 fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
-    // With many spools, keeps only their headers: all contents at once would not fit in memory.
+    // If there are many spools, only their headers are kept: all contents at once would not fit in memory.
     let keeps = spools.len() <= job::AT_ONCE;
     let read: Vec<_> =
         spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
@@ -224,7 +226,8 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
     Ok(result)
 }
 
-/// Reads one spool. If `is` is given, the file must be the same as before: names in a directory of others may change at any time.
+/// Reads one spool. With `is`, fails unless the file still has this identity: in a directory that others can write, names may change at
+/// any time.
 fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let about = file.metadata().context("failed to look at it")?;
@@ -236,14 +239,14 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     }
     let head = Head::read(&source)?;
     let is_finished = head.is_some();
-    // Checked before reading the rest: an owner that ends later may have written its trace since.
+    // Checked before the rest is read: if the process ends later, it may have written its trace since.
     let running = head.is_some_and(|head| owner::is_of_this_boot(&head) && owner::is_running(&head));
     let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
     let (spill, without_spill) = match spill::read(path, spool.head(), owner)? {
         Spill::There(bytes) => (Some(bytes), None),
-        // The trace contains the spilled data as well.
+        // The trace that the process wrote contains the spilled data as well.
         Spill::Gone(_) if in_trace => (None, None),
         Spill::None => (None, None),
         Spill::Gone(why) => (None, Some(format!("the spill beside {}: {why}", path.display()))),

@@ -1,4 +1,5 @@
-//! Spill file beside a spool, with packed blocks: checks that it belongs to the spool, and opens it.
+//! Spill file beside a spool, to which the process moved compressed segment blocks when memory was full. Checks that the file belongs to
+//! the spool, and opens it.
 
 use crate::spools::files::{self, Bytes, Owned};
 use anyhow::{Context, Result, bail};
@@ -7,23 +8,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_format::spool::{Head, spill_name};
 
-/// Allowance for file systems that store a part of a file outside of its blocks.
+/// Allowed difference between file size and allocated blocks, in bytes: some file systems store a part of a file outside of its blocks.
 const SLACK_BYTES: u64 = 64 << 10;
 
-/// Data for which the spool's process had no room in memory.
+/// Spill file of a spool: data for which the process had no room in memory.
 pub(super) enum Spill {
-    /// Spill file, read on demand: it may be larger than memory.
+    /// Valid spill file, read on demand since it may be larger than memory.
     There(Bytes),
-    /// No spill file.
+    /// The process has no spill file.
     None,
-    /// Unusable, with the reason: others can create a file of that name beside the spool, or remove it.
+    /// Missing or unusable spill file, with the reason: other users can create or remove a file of that name beside the spool.
     Gone(String),
 }
 
-/// Opens the spill file of a spool with this head and owner.
+/// Opens the spill file of a spool; `head` is the spool's header, `owner` the user id of its owner.
 ///
 /// # Errors
-/// If the file belongs to the spool but is unreadable or damaged.
+/// Fails if the file belongs to the spool but is unreadable or damaged.
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
@@ -40,7 +41,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
-    // The tracer writes blocks one after another. A sparse file costs its creator nothing and is not the tracer's.
+    // The tracer writes all blocks in sequence, so its file is not sparse. A sparse file can claim any size and is not the tracer's.
     let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
     if about.len() > most {
         bail!(

@@ -1,5 +1,5 @@
-//! `recover --stale`: recovers and removes spools of processes that ended long ago, so that nothing fills a node's disk. Root does this
-//! for all users: each user's traces go to a directory that only root can change, and are given to the user.
+//! `recover --stale`: recovers and removes the spools of processes that ended long ago, so that they do not fill a node's disk. Root does
+//! this for all users: each user's traces go to a directory that only root can change, and are given to the user.
 
 use super::Recovery;
 use crate::exit::UsageError;
@@ -15,17 +15,17 @@ use std::time::Duration;
 /// Options of a clean-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
-    /// Minimum time since the last write to a file.
+    /// Minimum time since the last write to a file, for the file to be stale.
     pub older_than: Duration,
-    /// Deletes the files without making traces.
+    /// True to delete the files without making traces.
     pub delete: bool,
 }
 
-/// Cleans up `places`, by default the directories where the tracer puts spools; traces go to the directory `output`. Unreadable spools,
-/// and those whose trace cannot be written, are kept.
+/// Cleans up the directories `places`, by default those where the tracer puts spools. Traces go to the directory `output`. Spools that
+/// cannot be read, or whose trace cannot be written, are kept.
 ///
 /// # Errors
-/// If no directory can be listed; [`UsageError`] if root is to write where others may write.
+/// Fails if no directory can be listed; fails with [`UsageError`] if root would write to a directory in which others can write.
 pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recovery> {
     if own_user() == 0 && !which.delete && output.symlink_metadata().is_ok() {
         make(output)?;
@@ -47,7 +47,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
                 clean(&place, output, which, &mut result);
             }
             Err(error) if named => result.failed.push(format!("{error:#}")),
-            // Not every machine has all default directories.
+            // Machines need not have all default directories.
             Err(_) => {}
         }
     }
@@ -80,13 +80,13 @@ fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Reco
             }
         }
     }
-    // After all spools have been read: the spill of a process that changed its user has another owner than its spool.
+    // Done after all spools are read: if a process changed its user, its spill file has another owner than its spool.
     for file in place.left.iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
         place.remove(file);
     }
 }
 
-/// Makes traces of a user's spools; returns the paths of spools that must be kept.
+/// Makes traces from the spools of one user; returns the paths of spools that must be kept.
 fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -> Result<Vec<PathBuf>> {
     if spools.is_empty() {
         return Ok(Vec::new());
@@ -99,11 +99,11 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     let how = super::How { cleans: true, gives: for_all, ..super::How::default() };
     let done = super::put_together(&of_files, &folder, how);
     if is_new && for_all {
-        // Removes the directory if nothing was written.
+        // Removes the directory of the user if nothing was written to it.
         let _ = std::fs::remove_dir(&folder);
     }
     let done = done?;
-    // An unreadable file may still be a spool: it is kept and reported every time.
+    // A file that cannot be read may still be a spool, so it is kept and reported every time.
     let read = done.spools.iter().map(|one| &one.spool).chain(&done.empty);
     let dealt_with: BTreeSet<&PathBuf> = read.chain(done.without_header.keys()).collect();
     let running = done.spools.iter().filter(|one| one.running).map(|one| &one.spool);
@@ -119,7 +119,7 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
 }
 
 /// Creates a directory that only root can change, and checks its parents: a user who could change one of them could redirect root's
-/// writes. Returns the path without symbolic links, which others could change.
+/// writes. Returns the path with symbolic links resolved, since others could change these links.
 fn make(folder: &Path) -> Result<PathBuf> {
     let failed = || format!("failed to make {}", folder.display());
     if folder.symlink_metadata().is_err() {
@@ -137,8 +137,8 @@ fn make(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Checks that an entry of root in this directory, or below, cannot be replaced by others. A sticky directory such as /tmp is safe:
-/// others can create files there but not touch root's.
+/// Checks that others cannot replace root's entries in this directory or in directories above it. A sticky directory such as /tmp is
+/// safe: others can create files there but not touch root's.
 fn check_above(folder: &Path) -> Result<()> {
     for folder in folder.ancestors() {
         let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
@@ -158,7 +158,7 @@ fn others_may_change(folder: &Path) -> anyhow::Error {
     UsageError(why).into()
 }
 
-/// True if `file` is `spool` or its spill.
+/// True if `file` is `spool` itself or its spill file.
 fn is_of(file: &Left, spool: &Path) -> bool {
     let stem = |path: &Path| {
         let name = path.file_name()?.to_str()?;

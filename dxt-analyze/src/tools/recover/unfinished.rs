@@ -1,4 +1,5 @@
-//! Unfinished spools: without the magic, which is written last, or empty. Every spool is in these states for an instant.
+//! Spools whose creation was not finished: they are empty, or lack the magic number, which is written last. Every spool is in these
+//! states for an instant.
 
 use super::Held;
 use crate::spools::owner;
@@ -6,10 +7,10 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use trace_format::spool::HEADER_BYTES;
 
-/// Classifies an unfinished spool. Only its file name tells if its process is running.
+/// Determines what an unfinished spool contains. Only its file name tells if its process is running.
 ///
 /// # Errors
-/// If the process is running: it is about to use the spool.
+/// Fails if the process is still running: it will use the spool.
 pub(super) fn look(path: &Path) -> Result<Held> {
     match named(path).filter(|(pid, started)| owner::runs(*pid, *started)) {
         Some((pid, _)) => bail!("its process {pid} runs and has recorded nothing"),
@@ -17,17 +18,17 @@ pub(super) fn look(path: &Path) -> Result<Held> {
     }
 }
 
-/// Classifies a file of `bytes` bytes that is too short for a header, if it has a spool's name or is empty.
+/// Determines what a file of `bytes` bytes, too short for a header, contains; `None` if it has no spool's name and is not empty.
 ///
 /// # Errors
-/// As [`look`].
+/// Fails as [`look`] does.
 pub(super) fn without_header(path: &Path, bytes: u64) -> Result<Option<Held>> {
     if bytes >= HEADER_BYTES as u64 || bytes > 0 && named(path).is_none() {
         return Ok(None);
     }
     look(path)?;
-    // The tracer sets the full length at once: it was killed between two system calls, or a crash or shell redirection truncated the
-    // file.
+    // The tracer sets the file's full length at once. So either the process was killed between two system calls, or a crash or shell
+    // redirection truncated the file.
     let has = if bytes == 0 { "no bytes".to_owned() } else { format!("{bytes} bytes, which is less than a header") };
     let why = format!("it has {has}: its file was cut, or its process was killed while it made it");
     Ok(Some(Held::NoHeader(why)))

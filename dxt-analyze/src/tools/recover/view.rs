@@ -49,7 +49,7 @@ fn age(text: &str) -> Result<Duration, String> {
     total.map(Duration::from_secs).ok_or_else(|| "expected a number with s, m, h, d or w, such as 12h or 7d".to_owned())
 }
 
-/// Formats a time in the longest unit that it is a multiple of.
+/// Formats a time in the longest unit of which it is a whole multiple.
 fn age_text(time: Duration) -> String {
     let seconds = time.as_secs();
     let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit)).unwrap_or(&('s', 1));
@@ -59,7 +59,7 @@ fn age_text(time: Duration) -> String {
 /// Recovers the named spools.
 ///
 /// # Errors
-/// As [`recover::recover`].
+/// Fails as [`recover::recover`] does.
 pub fn recover(args: &Args) -> Result<Recovery> {
     if args.stale {
         let which = Stale { older_than: args.older_than, delete: args.delete };
@@ -69,7 +69,7 @@ pub fn recover(args: &Args) -> Result<Recovery> {
 }
 
 impl Recovery {
-    /// Returns 3 if a spool is unreadable or truncated, or its numbers are not exact.
+    /// Returns the exit code: 3 if a spool is unreadable or truncated, or if recovered numbers are not exact.
     #[must_use]
     pub fn exit(&self) -> Exit {
         let exact = self.spools.iter().all(|one| one.uncertain == 0 && one.missing_bytes == 0);

@@ -5,13 +5,13 @@ use crate::session::{Inputs, Output};
 /// Command line of `checks`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `checks`
     #[command(flatten)]
     pub options: Options,
 }

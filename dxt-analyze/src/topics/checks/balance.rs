@@ -1,5 +1,5 @@
 //! Checks of load balance over ranks, by the imbalance percentage of DeRose, Homer & Johnson (Euro-Par 2007): (max - mean) / max * n / (n -
-//! 1), which is 0 if all n ranks do the same and 1 if one does everything, for any n.
+//! 1). For any number n of ranks, it is 0 if all do the same and 1 if one does everything.
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
@@ -17,7 +17,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     independent(measured, out);
 }
 
-/// Returns the imbalance, from 0 (all equal) to 1 (one has everything), over `members`; members without an entry in `values` count as 0.
+/// Returns the imbalance of `values` over `members` ranks, from 0 (all equal) to 1 (one has everything). Ranks without a value count as 0.
 fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     let (mut max, mut sum) = (0_u64, 0_u128);
     for value in values {
@@ -30,12 +30,12 @@ fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     (max as f64 - mean) / max as f64 * members as f64 / (members - 1) as f64
 }
 
-/// Returns the number of ranks compared: with MPI all ranks of the trace, else the processes that do I/O.
+/// Returns the number of ranks to compare: with MPI all ranks of the trace, without MPI the processes that do I/O.
 fn members(m: &Measured<'_>) -> u64 {
     (m.run.ranks() + m.run.silent_ranks()).max(m.calls.ranks.len() as u64)
 }
 
-/// True if one of several ranks moves nearly all bytes.
+/// Checks if one of several ranks moves nearly all bytes; returns true if that is a finding.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
@@ -100,7 +100,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
         let most = ranks.first().map_or(0, |(_, value)| *value);
         let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
-        // A rank that does everything has a finding of its own already.
+        // A rank that does everything already has a finding of its own.
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
         let said = found.then(|| Said {

@@ -1,4 +1,4 @@
-//! Checks' inputs from counts of calls, with or without segments: sums over streams by layer, rank and file.
+//! Totals of calls by layer, rank and file, for the checks. Also covers calls that were only counted, not recorded individually.
 
 use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
@@ -9,62 +9,62 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Calls of MPI-IO in one direction, by form.
+/// MPI-IO reads, or MPI-IO writes, by form of call.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
-    /// All ranks of a communicator together.
+    /// Collective calls: all ranks of a communicator together.
     pub collective: Calls,
-    /// Each rank for itself.
+    /// Independent calls: each rank by itself.
     pub independent: Calls,
-    /// Calls that return before the bytes have moved, collective or independent; also counted above.
+    /// Nonblocking calls, which return before the bytes have moved. They are also counted above, as collective or independent.
     pub nonblocking: Calls,
-    /// Independent calls by file.
+    /// Independent calls per file.
     pub independent_files: BTreeMap<FileId, Calls>,
 }
 
 impl Forms {
-    /// Returns the number of all calls.
+    /// Returns the number of collective and independent calls together.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.collective.count.saturating_add(self.independent.count)
     }
 }
 
-/// Sums of one rank (or process without a rank).
+/// Totals of one rank (or of a process without a rank).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
-    /// Reads and writes called by the program.
+    /// Reads and writes made by the program itself.
     pub data: Calls,
-    /// Opens, closes, seeks, stats and other metadata calls, called by the program.
+    /// Opens, closes, seeks, stats and other metadata calls made by the program itself.
     pub metadata: Calls,
 }
 
-/// Sums over the whole run.
+/// Totals of the whole run's calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallSums {
-    /// Reads called by the program.
+    /// Reads made by the program itself, at any layer.
     pub reads: Calls,
-    /// Writes called by the program.
+    /// Writes made by the program itself, at any layer.
     pub writes: Calls,
-    /// Reads and writes of C streams among them.
+    /// Calls on C streams (STDIO) among these reads and writes.
     pub stdio: Calls,
-    /// All calls of the program.
+    /// All I/O calls made by the program itself.
     pub all: Calls,
-    /// Metadata calls of the program.
+    /// Metadata calls made by the program itself.
     pub metadata: Calls,
-    /// Opens that failed.
+    /// Failed opens made by the program itself.
     pub failed_opens: Calls,
-    /// Number of failed opens by file.
+    /// Number of failed opens per file.
     pub failed_files: BTreeMap<FileId, u64>,
-    /// Opens that succeeded.
+    /// Successful opens made by the program itself, directories excluded.
     pub opens: Calls,
-    /// MPI-IO reads called by the program or HDF5.
+    /// MPI-IO reads made by the program or by HDF5.
     pub mpi_reads: Forms,
-    /// MPI-IO writes called by the program or HDF5.
+    /// MPI-IO writes made by the program or by HDF5.
     pub mpi_writes: Forms,
-    /// Sums by process.
+    /// Totals of calls per process.
     pub ranks: BTreeMap<ProcessId, Rank>,
-    /// Sums by file.
+    /// Totals of calls per file.
     pub files: BTreeMap<FileId, FileCalls>,
 }
 
@@ -72,14 +72,14 @@ fn calls(counters: &Counters) -> Calls {
     Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
 }
 
-/// Adds the streams' totals, which must be grouped by process.
+/// Sums the streams' totals; `totals` must be grouped by process.
 #[must_use]
 pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();
     for of_process in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_process.first().map(|total| total.process) else { continue };
         let Some(process) = run.process(number) else { continue };
-        // A record that represents several ranks is none of them.
+        // A record that stands for several ranks belongs to none of them.
         let is_one = process.reduction.is_none();
         let mut files: BTreeMap<FileId, ProcessFile> = BTreeMap::new();
         for total in of_process {

@@ -1,37 +1,37 @@
-//! Bytes that several processes read: each process's ranges, cut into cells of a fixed size. A cell keeps the sum of its readers' bytes and
-//! the span in which they read; bytes read in common are at least sum - span. The number of cells is bounded as described in
-//! [`crate::shared::followed`].
+//! Bytes that several processes read. Each process's byte ranges are cut into cells: file regions of a fixed size. A cell stores the sum of
+//! its readers' bytes and the region within which they read; at least sum - length of this region bytes were read redundantly. The number
+//! of cells is bounded as described in [`crate::shared::followed`].
 
 use crate::model::FileId;
 use crate::shared::followed::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
-/// Size of a cell in bytes: small compared with data worth a broadcast, large enough that a terabyte has few cells.
+/// Size of a cell in bytes: small compared with data that is worth a broadcast, but large enough that a terabyte has few cells.
 pub const CELL_BYTES: u64 = 1 << 20;
-/// Maximum number of cells of a file per process: reads beyond 4 TiB of one file are left out.
+/// Maximum number of cells per process and file: reads beyond 4 TiB of one file are omitted.
 const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
-/// Reads of a cell by all processes.
+/// Reads of one cell by all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// Number of processes.
+    /// Number of processes that read in the cell.
     readers: u32,
-    /// Bytes read; each process counts every byte once.
+    /// Bytes read, summed over processes; each process counts every byte once.
     bytes: u64,
-    /// First byte that any process read.
+    /// Lowest offset that any process read.
     first: u64,
-    /// End of the span (exclusive).
+    /// End (exclusive) of the highest byte that any process read.
     behind: u64,
 }
 
-/// Cells by file and number.
+/// Cells by file and cell number (offset / [`CELL_BYTES`]).
 #[derive(Clone, Debug)]
 pub struct Cells(Followed<(FileId, u64), Cell>);
 
-/// Bytes of a file that several processes read.
+/// Bytes of one file that several processes read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Redundant bytes: all but one reading of each byte.
+    /// Redundant bytes: each byte counts once per process that read it, minus once.
     pub bytes: u64,
     /// Maximum number of processes that read parts of the same cell.
     pub readers: u32,
@@ -52,15 +52,15 @@ impl Value for Cell {
 }
 
 impl Cells {
-    /// Tracks at most `limit` cells.
+    /// Creates an empty set that tracks at most `limit` cells.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(Followed::with_limit(limit))
     }
 
-    /// Adds one process's reads of `file`, as disjoint ranges in ascending order. Must be called once per process and file.
+    /// Adds the ranges that one process read of `file`; `ranges` must be disjoint and ascending. Call once per process and file.
     pub fn add(&mut self, file: FileId, ranges: impl Iterator<Item = (u64, u64)>) {
-        // Ranges are in order, so those of one cell are adjacent and their reader counts once.
+        // Ranges are sorted, so those of one cell are adjacent, and the process counts once as its reader.
         let (mut open, mut left) = (None::<(u64, Cell)>, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
             let first = start / CELL_BYTES;
@@ -94,13 +94,13 @@ impl Cells {
         self.0.merge(other.0);
     }
 
-    /// Returns the sampling factor: one cell in this many was tracked.
+    /// Returns the sampling factor: one cell in this many was tracked; 1 if all were.
     #[must_use]
     pub fn followed_one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Returns the redundant reads per file; an estimate if not all cells were tracked.
+    /// Returns the redundantly read bytes per file; estimates if not all cells were tracked.
     #[must_use]
     pub fn common(&self) -> FxHashMap<FileId, Common> {
         let mut out: FxHashMap<FileId, Common> = FxHashMap::default();

@@ -1,4 +1,5 @@
-//! Operations without segments, added to the ordered pass as precisely as counters allow; and orders counted by another tool.
+//! Adds calls that were only counted, not recorded individually, to the results of the pass over the segments, as precisely as counters
+//! allow; also adds counts of sequential accesses by another tool (Darshan).
 
 use super::sums::{Calls, Direction, FileSums};
 use crate::model::{FileId, Run};
@@ -9,7 +10,8 @@ use trace_format::counters::{Counters, SIZE_BOUNDS};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 
-/// Adds operations without segments to the sums of the ordered pass: sizes by the counters' bins, randomness by the stream's own order.
+/// Adds calls that were only counted to the totals in `files`: request sizes from the counters' bins, random order from the stream's own
+/// counts.
 pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
@@ -52,7 +54,7 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
     }
 }
 
-/// Adds counts of the order of all accesses. The first access of each rank has no predecessor.
+/// Adds counts of sequential accesses by another tool, which cover all accesses. `ranks`: each rank's first access has no predecessor.
 fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     let placed = order.known.saturating_sub(ranks);
     let random = placed.saturating_sub(order.sequential);
@@ -62,8 +64,8 @@ fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
 }
 
-/// Counts the calls in bins that end below or at `limit`. The bin that contains `limit` itself counts only if the mean is below it:
-/// requests of exactly 1 MiB share a bin with smaller ones.
+/// Returns the number of calls in size bins that end at or below `limit`. The bin that contains `limit` itself counts only if the mean size
+/// is below it: requests of exactly 1 MiB share a bin with smaller ones.
 fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);

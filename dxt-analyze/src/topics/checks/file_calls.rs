@@ -1,4 +1,4 @@
-//! Counts of calls per file: its users, opens, syncs and seeks, and the aggregators of collective calls.
+//! Counts of calls per file: opens, syncs and seeks, the processes that use the file, and the aggregators of collective calls.
 
 use super::sums::Calls;
 use crate::model::{ProcessId, Run, Stream, Within};
@@ -6,38 +6,38 @@ use std::collections::BTreeMap;
 use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
 
-/// Sums of a file over all callers.
+/// Totals of the calls on one file, over all processes.
 #[derive(Clone, Debug, Default)]
 pub struct FileCalls {
-    /// System syncs (POSIX).
+    /// POSIX syncs, made by the program or inside other layers.
     pub syncs: Calls,
-    /// System seeks (POSIX).
+    /// POSIX seeks, made by the program or inside other layers.
     pub seeks: Calls,
-    /// System reads (POSIX).
+    /// POSIX reads, made by the program or inside other layers.
     pub reads: Calls,
-    /// System writes (POSIX).
+    /// POSIX writes, made by the program or inside other layers.
     pub writes: Calls,
-    /// Opens, over all processes.
+    /// Opens made by the program itself, over all processes.
     pub opens: Calls,
-    /// Closes, over all processes.
+    /// Closes made by the program itself, over all processes.
     pub closes: Calls,
-    /// Maximum number of opens by one process, and this process.
+    /// Largest number of opens by one process, and this process.
     pub most_opens: (u64, ProcessId),
-    /// Reads and writes of the process in `most_opens`.
+    /// Number of reads and writes by the process in `most_opens`.
     pub accesses_of_most: u64,
-    /// Bytes read by process, at the layer that the program called.
+    /// Bytes read by each process, counted at the layer that the program called.
     pub read_by: BTreeMap<ProcessId, u64>,
-    /// Bytes written by process, at the layer that the program called.
+    /// Bytes written by each process, counted at the layer that the program called.
     pub written_by: BTreeMap<ProcessId, u64>,
-    /// Calls of the program that move data for one rank alone.
+    /// Independent reads and writes (not collective) made by the program itself.
     pub alone: Calls,
-    /// Number of processes that called collective reads or writes on the file.
+    /// Number of processes that made collective reads or writes on the file.
     pub collective_by: u32,
-    /// Aggregators: processes in `collective_by` that then moved bytes.
+    /// Aggregators: processes that made collective calls and moved bytes inside them.
     pub aggregators: Vec<ProcessId>,
 }
 
-/// Sums of a file over the calls of one process.
+/// Totals of one process's calls on one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProcessFile {
     syncs: Calls,
@@ -84,7 +84,7 @@ impl ProcessFile {
                         *touched = true;
                     }
                 }
-                // HDF5 decides by itself whether MPI-IO moves its data collectively.
+                // HDF5 decides by itself whether MPI-IO moves its data collectively, so these calls do not count.
                 if !collective && !stream.nested && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
                     self.alone.merge(calls);
                 }

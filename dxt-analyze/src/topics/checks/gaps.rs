@@ -1,27 +1,27 @@
-//! Activity of processes: number of processes in calls, in a fixed number of time windows. Gaps, and periods with one active process, are
-//! detected if at least one window long. Gaps are exact to the nanosecond, since each window knows its first start and last end.
+//! Number of processes in I/O calls over time, in a fixed number of time windows. Detects gaps without I/O, and periods with one active
+//! process, that last at least one window. Gaps are exact to the nanosecond, since each window stores its first start and last end.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block, Stretch};
 use strength_reduce::StrengthReducedU64;
 use trace_format::op::OpClass;
 
-/// Number of time windows of the job.
+/// Number of time windows into which the job is divided.
 pub const SLOTS: usize = 1 << 16;
 
-/// Counts of one time window.
+/// Number of active processes and metadata calls in one time window.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSlot {
-    /// Processes in any call.
+    /// Number of processes that are in any I/O call.
     pub processes: u32,
-    /// Processes in reads and writes that reach storage.
+    /// Number of processes that are in reads or writes that reach storage.
     pub moving: u32,
-    /// Opens, closes, stats and other metadata calls that begin in the window.
+    /// Number of opens, closes, stats and other metadata calls that begin in the window.
     pub metadata: u32,
     edges: Edges,
 }
 
-/// First start and last end of a call in a time window, ns since the job's start.
+/// First start and last end of a call in one time window, ns since the job's start.
 #[derive(Clone, Copy, Debug)]
 struct Edges {
     first: u64,
@@ -34,20 +34,21 @@ impl Default for Edges {
     }
 }
 
-/// Time windows that a thread fills, process by process. Separate arrays, so that the data touched by each call fits the processor's cache.
+/// Activity in all time windows, collected by one thread process by process. Separate arrays, so that the data touched per call fits the
+/// processor's cache.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     edges: Vec<Edges>,
-    /// Metadata calls by window; empty until there is one.
+    /// Number of metadata calls per window; empty until there is one.
     metadata: Vec<u32>,
     process: ProcessId,
-    /// Windows with any call. Until a process is counted, calls in `moving` are left out.
+    /// Windows in which the current process is in calls other than those in `moving`; the two are merged when the process is complete.
     any: Seen,
     moving: Seen,
 }
 
 impl Slots {
-    /// Starts or continues a process.
+    /// Switches to `process`, or does nothing if it is the current one.
     fn of(&mut self, process: ProcessId) {
         if self.process != process {
             self.settle();
@@ -60,14 +61,14 @@ impl Slots {
         }
     }
 
-    /// Counts the process that was read last.
+    /// Adds the current process to the counts of the windows in which it was active.
     fn settle(&mut self) {
         self.any.bits.iter_mut().zip(&self.moving.bits).for_each(|(any, moving)| *any |= moving);
         self.any.settle();
         self.moving.settle();
     }
 
-    /// Returns the counts of all windows, including the process that was read last.
+    /// Returns the counts of all windows, including the current process.
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
@@ -78,19 +79,19 @@ impl Slots {
     }
 }
 
-/// Windows per word of [`Seen`].
+/// Number of windows per word of [`Seen`].
 const BITS: usize = u64::BITS as usize;
 
-/// Windows in which the current process was active, one bit each. All bits fit the L1 cache; the windows themselves do not.
+/// Set of windows in which the current process was active, one bit per window. All bits fit the L1 cache; the windows' counts do not.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
-    /// Counts of previous processes as differences: count of each window minus count of the window before.
+    /// Number of active previous processes per window, as differences: count of each window minus count of the window before.
     changes: Vec<i32>,
 }
 
 impl Seen {
-    /// Marks the windows `first..=last`.
+    /// Marks the windows `first..=last` as active.
     #[inline]
     fn add(&mut self, first: usize, last: usize) {
         for slot in [first, last] {
@@ -118,7 +119,7 @@ impl Seen {
         }
     }
 
-    /// Counts the process in its windows and clears its bits. Only windows at which activity begins or ends need work.
+    /// Adds the current process to the counts of its windows, and clears its bits. Only windows at which activity begins or ends need work.
     fn settle(&mut self) {
         let mut before = 0;
         for (word, changes) in self.bits.iter_mut().zip(self.changes.chunks_mut(BITS)) {
@@ -139,7 +140,7 @@ impl Seen {
         self.changes.iter_mut().zip(&other.changes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Iterates over the number of processes per window.
+    /// Iterates over the number of active processes per window.
     fn counts(&self) -> impl Iterator<Item = u32> {
         self.changes.iter().scan(0_i32, |sum, change| {
             *sum += change;
@@ -148,17 +149,17 @@ impl Seen {
     }
 }
 
-/// Pass that counts active processes over time.
+/// Pass over the segments that counts active processes over time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
     /// Start of the first window, ns since the job's start.
     from: u64,
-    /// Length of a window, ns.
+    /// Length of a time window, ns.
     width: StrengthReducedU64,
 }
 
 impl Timeline {
-    /// Covers the time in which `run` has segments.
+    /// Creates a pass whose windows cover the time in which `run` has recorded calls.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let heads = || {
@@ -180,8 +181,8 @@ impl Timeline {
         ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
     }
 
-    /// Adds calls of a stream; the flags say if they are metadata calls and if they reach storage. A branch on "ends in the window where it
-    /// began" would be unpredictable, so only calls over more than two windows take one.
+    /// Adds calls of a stream. `metadata`: true for metadata calls; `storage`: true for calls that reach storage. A branch on "ends in the
+    /// window where it began" would be unpredictable, so only calls over more than two windows take a branch.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
         if metadata {
             partial.metadata.resize(SLOTS, 0);
@@ -251,12 +252,12 @@ impl Analysis for Timeline {
     }
 }
 
-/// Time in which no process was in a call.
+/// Gap: time in which no process was in an I/O call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Gap {
-    /// End of the last call before the gap, ns since the job's start.
+    /// Start of the gap: end of the last call before it, ns since the job's start.
     pub start_ns: u64,
-    /// Start of the next call, ns since the job's start.
+    /// End of the gap: start of the next call, ns since the job's start.
     pub end_ns: u64,
 }
 
@@ -268,24 +269,24 @@ impl Gap {
     }
 }
 
-/// Results derived from the time windows.
+/// Phases of the job, derived from the time windows: gaps, activity, metadata peak.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
-    /// Gaps of at least one window, longest first.
+    /// Gaps without I/O of at least one window, longest first.
     pub gaps: Vec<Gap>,
-    /// Total length of the gaps, ns.
+    /// Total length of all gaps, ns.
     pub idle_ns: u64,
     /// Time from the first call's start to the last call's end, ns.
     pub span_ns: u64,
-    /// Time of windows in which exactly one process moves bytes, ns.
+    /// Total length of the windows in which exactly one process moves bytes, ns.
     pub alone_ns: u64,
-    /// Time of windows in which any process moves bytes, ns.
+    /// Total length of the windows in which at least one process moves bytes, ns.
     pub moving_ns: u64,
-    /// Peak rate of metadata calls per second, over one second or the span, and its start in ns since the job's start.
+    /// Peak of metadata calls per second (over one second, or the whole span if shorter), and when it begins, ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 
-/// Derives gaps, activity and the metadata peak from the time windows.
+/// Computes gaps, activity and the metadata peak from the time windows.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     let slots = &slots.counted();
@@ -317,7 +318,8 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     out
 }
 
-/// Returns the peak rate of metadata calls per second over any one second (or one time window, if longer), and its start.
+/// Returns the peak of metadata calls per second over any one second (or one time window, if longer), and when it begins, ns since the
+/// job's start.
 fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
     let window = (1_000_000_000 / timeline.width_ns()).clamp(1, slots.len().max(1) as u64) as usize;
     let seconds = (window as u64 * timeline.width_ns()).max(1_000_000_000) as f64 / 1e9;

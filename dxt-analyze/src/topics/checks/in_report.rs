@@ -1,4 +1,4 @@
-//! Checks in the HTML report.
+//! Result of `checks` in the HTML report.
 
 use super::gaps::Timeline;
 use super::view::{ChecksReport, checks_from};
@@ -9,11 +9,11 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// Analyses of the first reading.
+    /// Analyses that run in the report's first pass over the trace.
     First, Partial { walk, timeline }
 );
 
-/// Checks as a part of the report, see [`Reported`].
+/// Section of the HTML report with the result of `checks`; implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Walk<'a>, Timeline>,

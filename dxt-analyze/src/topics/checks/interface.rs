@@ -57,7 +57,7 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
     if ranks < 2 {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
     }
-    // Files that only one rank uses gain nothing from MPI-IO.
+    // Files used by only one rank gain nothing from MPI-IO.
     let by_hand = |file: &super::file_calls::FileCalls| {
         let several = file.read_by.len() > 1 || file.written_by.len() > 1;
         if several { file.alone.bytes } else { 0 }
@@ -119,7 +119,7 @@ fn collective(
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
-/// Minimum number of gaps without I/O to speak of separate I/O phases.
+/// Minimum number of gaps without I/O for a program to have separate I/O phases.
 const GAPS: u64 = 2;
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
@@ -154,7 +154,7 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     out.also("of the calls blocking", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
 
-/// Minimum number of nodes for which the share of aggregator nodes is meaningful.
+/// Minimum number of nodes at which the share of nodes with an aggregator is meaningful.
 const SEVERAL: u64 = 2;
 
 fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
@@ -164,7 +164,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, least, why);
     }
     let Some(all_nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
-    // Node of the launcher may have no ranks.
+    // The launcher's node may have no ranks.
     let nodes = m.run.workers().map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64;
     let nodes = if nodes > 0 { nodes.min(all_nodes) } else { all_nodes };
     let used = |processes: &[ProcessId]| {

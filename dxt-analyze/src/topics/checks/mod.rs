@@ -1,10 +1,10 @@
-//! Checks: rules of thumb, and facts that only single operations prove; one ordered pass serves all. `docs/checks.md` lists them beside
-//! Drishti's.
+//! Checks: rules of thumb about a job's I/O, and facts that only individually recorded calls prove. One pass over the trace in call order
+//! serves all checks. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass and its state.
-//! * `gaps`: activity of processes over time.
-//! * `calls`, `file_calls`, `counted`: sums of counts.
-//! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
+//! * `gaps`: number of active processes over time.
+//! * `calls`, `file_calls`, `counted`: totals of calls, from counters.
+//! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the checks' verdicts.
 
 pub mod args;
 mod balance;
@@ -52,28 +52,29 @@ use std::collections::BTreeMap;
 use sums::{Example, FileSums};
 use writers::Writers;
 
-/// Inputs of the verdicts.
+/// Measurements on which the checks' verdicts are based.
 #[derive(Debug)]
 pub struct Measured<'a> {
     /// Run that is checked.
     pub run: &'a Run,
-    /// Thresholds of the verdicts.
+    /// Thresholds of the checks.
     pub least: &'a Thresholds,
-    /// Sums of calls.
+    /// Totals of calls by layer, rank and file.
     pub calls: CallSums,
-    /// Sums of the ordered pass, by file.
+    /// Totals per file from the pass in call order.
     pub files: BTreeMap<FileId, FileSums>,
-    /// Bytes that several processes read, by file.
+    /// Bytes that several processes read, per file.
     pub common: FxHashMap<FileId, Common>,
-    /// Writers of the bytes of shared files.
+    /// Byte ranges that each process wrote in shared files.
     pub writers: Writers,
-    /// Activity of processes over time.
+    /// Gaps without I/O and other phases of the job.
     pub phases: Phases,
-    /// Number of accesses whose memory address is known, and of those not at a multiple of the alignment (8 bytes by default).
+    /// Number of accesses whose memory buffer address is known, and number of those not at a multiple of the alignment (8 bytes by
+    /// default).
     pub memory: (u64, u64),
 }
 
-/// Runs all checks, in the order of the documentation.
+/// Runs all checks, in the order of `docs/checks.md`.
 #[must_use]
 pub fn judge(measured: &Measured<'_>) -> Verdicts {
     let mut out = Verdicts::default();
@@ -92,22 +93,22 @@ fn percent(share: f64) -> String {
 }
 
 impl Measured<'_> {
-    /// Returns the severity of `ns`, by their share of all time in the program's calls.
+    /// Returns the severity of a cost of `ns`, by its share of the time in all of the program's calls.
     fn severity(&self, ns: u64) -> Severity {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Returns the reason why checks of single operations are not applicable, if so.
+    /// If the trace has no individually recorded calls, returns the reason why checks that need them are not applicable.
     fn no_segments(&self) -> Option<&'static str> {
         (self.run.segments() == 0).then_some("the trace has no single operations")
     }
 
-    /// True if the program is known to have one rank, which has no peers for collective calls.
+    /// True if the program is known to have one rank, which cannot benefit from collective calls.
     fn single_rank(&self) -> bool {
         self.run.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks == 1)
     }
 
-    /// Returns the reason why checks that compare ranks are not applicable, if so.
+    /// If ranks cannot be compared, returns the reason why checks that compare them are not applicable.
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {
             return Some("ranks were reduced to one record: `summary` shows the fastest and the slowest");
@@ -123,7 +124,7 @@ impl Measured<'_> {
         format!("{} at offset {}", self.run.process_name(example.process), example.offset)
     }
 
-    /// Returns the few files with the largest amounts, and their amounts; files with 0 are left out.
+    /// Returns the few files with the largest amounts, by `of`, with these amounts; files with an amount of 0 are omitted.
     fn most<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(FileId, u64)> {
         let mut all: Vec<(FileId, u64)> = files.iter().map(|(file, sums)| (*file, of(sums))).collect();
         all.retain(|(_, amount)| *amount > 0);

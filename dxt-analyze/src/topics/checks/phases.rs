@@ -1,4 +1,4 @@
-//! Checks of activity over time: gaps without I/O, and periods with one active process.
+//! Checks of activity over time: gaps without I/O, and periods in which one process does I/O alone.
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};

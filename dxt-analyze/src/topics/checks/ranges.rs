@@ -1,6 +1,6 @@
-//! Set of the bytes of a file that a process has touched, as disjoint ranges; exact while there is room. Equally long ranges at a constant
-//! distance, as strided programs make them, are stored as one run however many they are. If room runs out, the runs with the fewest bytes
-//! are forgotten: overlaps can then be missed, but never invented. Forgotten bytes are counted.
+//! Set of the bytes of a file that a process has touched, as disjoint ranges. Equally long ranges at a constant distance, as strided
+//! programs access them, are stored as one entry (a run), however many they are. The set is exact until memory runs out. Then, the runs
+//! with the fewest bytes are forgotten: overlaps can be missed, but are never invented. Forgotten bytes are counted.
 
 use super::comb::Comb;
 use super::put_off::PutOff;
@@ -8,59 +8,59 @@ use super::sorted::{Position, Sorted};
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
 
-/// Disjoint ranges of bytes that do not touch each other. The ranges of two runs do not interleave.
+/// Set of bytes, as disjoint ranges that do not touch each other. Runs do not interleave: no run has a range between two ranges of another.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
     /// Start of the range that contains the most recently inserted bytes.
     newest: u64,
     forgotten_bytes: u64,
-    /// Score of randomness: number of runs created by inserts, minus number of inserts that continued a run; never below 0.
+    /// Randomness score: number of runs created by inserts, minus number of inserts that continued a run; never below 0.
     apart: usize,
-    /// Inserts deferred since `apart` reached [`AT_RANDOM`]; not in `runs` yet.
+    /// Inserts that are deferred because `apart` reached [`AT_RANDOM`]; not in `runs` yet.
     put_off: Option<Box<PutOff>>,
-    /// True if inserts are no longer deferred.
+    /// True if inserts must not be deferred any more.
     at_once: bool,
 }
 
-/// Value of `apart` from which inserts are deferred, because the offsets look random.
+/// Value of `apart` from which offsets are considered random, and inserts are deferred.
 const AT_RANDOM: usize = 64;
 
 impl Ranges {
-    /// Upper bound of the number of runs held, the measure of memory.
+    /// Returns an upper bound of the number of stored runs (groups of strided ranges), the measure of memory use.
     #[must_use]
     pub fn len(&self) -> usize {
-        // A range that falls between two ranges of a run splits it: three runs instead of one.
+        // A deferred range may split a run, if it falls between two of its ranges: three runs instead of one.
         self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
-    /// True if there are no ranges.
+    /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Number of bytes in ranges that were forgotten.
+    /// Returns the number of bytes in ranges that were forgotten to limit memory.
     #[must_use]
     pub fn forgotten_bytes(&self) -> u64 {
         self.forgotten_bytes
     }
 
-    /// Iterates over the ranges in order of offset, as (first byte, end); the end is exclusive.
+    /// Iterates over the ranges in order of offset, as (first byte, end (exclusive)).
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let put_off = self.put_off.as_ref().map(|put_off| put_off.ranges());
         let runs = if put_off.is_some() { None } else { Some(self.sorted_in()) };
         put_off.into_iter().flatten().chain(runs.into_iter().flatten())
     }
 
-    /// Iterates over the ranges in `runs` in order of offset; deferred ranges are left out.
+    /// Iterates over the ranges in `runs` in order of offset, without those whose insertion is still deferred.
     fn sorted_in(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().flat_map(|(first, run)| {
             (0..run.count).map(move |i| (first + i * run.stride, first + i * run.stride + run.length))
         })
     }
 
-    /// Adds `start..end` at `time`; returns how many of its bytes were in the set already.
+    /// Adds the bytes `start..end`, accessed at `time`. Returns how many of them were already in the set.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, time: u64) -> u64 {
         if start >= end {
@@ -79,7 +79,7 @@ impl Ranges {
         self.insert_now(start, end, time)
     }
 
-    /// Inserts all deferred ranges, and stops deferring for good: a caller that needs positions once will need them again.
+    /// Inserts all deferred ranges, and stops deferring for good: a caller that needs sorted ranges once will need them again.
     pub fn sort_in(&mut self) {
         let Some(put_off) = self.put_off.take() else { return };
         self.at_once = true;
@@ -88,7 +88,7 @@ impl Ranges {
         }
     }
 
-    /// Inserts a range without deferring it; see [`Self::insert`].
+    /// Inserts a range at once, without deferral; see [`Self::insert`].
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);
@@ -97,7 +97,7 @@ impl Ranges {
     }
 
     fn insert_one(&mut self, start: u64, end: u64, time: u64) -> u64 {
-        // File written or read from its beginning: the last range grows.
+        // File written or read from its beginning: its only range up to here grows.
         if let Some((place, (first, run))) = self.runs.last()
             && run.count == 1
             && start == first + run.length
@@ -107,13 +107,13 @@ impl Ranges {
             self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
             return 0;
         }
-        // Last run, in order of first bytes, that can touch this range.
+        // Last run, in order of first bytes, that can touch the new range.
         let place = self.runs.floor(end);
         match place.and_then(|place| Some((place, self.runs.get(place)?))) {
             Some((place, (first, run))) if run.end(first) >= start => {
                 self.insert_near(place, first, run, start, end, time)
             }
-            // Next range of a pattern: by far the most frequent case.
+            // Next range of a strided pattern: by far the most frequent case.
             Some((place, (first, run)))
                 if run.count > 1 && start == run.last(first) + run.stride && end - start == run.length =>
             {
@@ -133,9 +133,10 @@ impl Ranges {
         }
     }
 
-    /// Adds leading calls as [`Self::insert`] does, and returns how many. Stops at the first call whose length is outside `lengths` (which
-    /// must not contain 0) or that does not continue the last run of the file. A call continues the run if it begins where its only range
-    /// ends, or one stride after its last range. Such a call overlaps nothing, and no other run is looked up.
+    /// Adds the first calls of `calls`, as [`Self::insert`] does, while they continue the last run of the file; returns how many were
+    /// added. Stops at the first call whose length is outside of `lengths` (which must not contain 0) or that does not continue the run. A
+    /// call continues the run if it begins where the run's only range ends, or one stride after its last range. Such a call overlaps
+    /// nothing, so no other run has to be looked up.
     pub fn go_on(&mut self, calls: Stretch<'_>, lengths: &RangeInclusive<u64>) -> usize {
         let Some((place, (first, mut run))) = self.runs.last().filter(|_| self.put_off.is_none()) else { return 0 };
         let mut taken = 0;
@@ -162,14 +163,15 @@ impl Ranges {
         taken
     }
 
-    /// Adds a range that touches no other, after the run at `place`.
+    /// Adds a range that touches no other range, after the run at `place`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` and is at `place`, with its neighbours if they form one pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and after it if they form one strided
+    /// pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -179,7 +181,7 @@ impl Ranges {
         }
     }
 
-    /// Adds a range that `run` may touch: the run begins at or before `end` and ends at or after `start`.
+    /// Adds a range that `run` may touch: the run begins at or before `end`, and ends at or after `start`.
     fn insert_near(&mut self, place: Position, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
@@ -195,7 +197,7 @@ impl Ranges {
                 return known;
             }
         }
-        // Between two ranges of a run, the usual place of random offsets: the ranges after it become a run of their own.
+        // The new range lies between two ranges of the run, as is usual for random offsets: the run is split there.
         if let (true, Some((_, lower)), Some((begins, upper))) =
             (from == behind, run.part(first, 0, from), run.part(first, from, run.count))
         {
@@ -209,7 +211,7 @@ impl Ranges {
         self.insert_among(start, end, time)
     }
 
-    /// Adds a range and merges all ranges that it touches into it.
+    /// Adds a range, and merges with it all ranges that it touches.
     fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
         while let Some((place, first, run)) = self.last_reaching(end, start) {
@@ -232,20 +234,20 @@ impl Ranges {
         known
     }
 
-    /// Returns the last run that begins at or before `last` and ends at or after `start`.
+    /// Returns the last run that begins at or before `last` and ends at or after `start`; `None` if there is none.
     fn last_reaching(&self, last: u64, start: u64) -> Option<(Position, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
         (run.end(first) >= start).then_some((place, first, run))
     }
 
-    /// Merges the run at `place` with the run before it if they form one pattern; returns the position of the resulting run.
+    /// Merges the run at `place` with the run before it if they form one strided pattern. Returns the position of the resulting run.
     fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
         let stride = b - one.last(a);
         let fits = |run: &Comb| run.count == 1 || run.stride == stride;
-        // Two single ranges form a pattern only if one of them is the newest: neighbours by chance are no pattern.
+        // Two single ranges form a pattern only if one of them is the newest: ranges that are neighbours by chance form none.
         let is_pattern = one.count > 1 || two.count > 1 || self.newest == a || self.newest == b;
         if one.length != two.length || !fits(&one) || !fits(&two) || !is_pattern {
             return Some(place);
@@ -256,7 +258,7 @@ impl Ranges {
         Some(before)
     }
 
-    /// Counts the bytes of `start..end` in runs whose latest time is not after `until`.
+    /// Returns how many bytes of `start..end` are in runs whose latest access was at or before time `until`.
     #[must_use]
     pub fn overlap(&mut self, start: u64, end: u64, until: u64) -> u64 {
         self.sort_in();
@@ -274,7 +276,7 @@ impl Ranges {
         sum
     }
 
-    /// Removes `start..end`.
+    /// Removes the bytes `start..end` from the set.
     pub fn remove(&mut self, start: u64, end: u64) {
         if start >= end || self.is_empty() {
             return;
@@ -297,13 +299,13 @@ impl Ranges {
         }
     }
 
-    /// Forgets all ranges: the file was truncated to 0 or replaced.
+    /// Removes all ranges: the file was truncated to 0 or replaced.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.put_off = None;
     }
 
-    /// Forgets the half of the runs with the fewest bytes; of equal runs those at lower offsets.
+    /// Forgets the half of the runs with the fewest bytes; among runs of equal size, those at lower offsets first.
     pub fn forget_half(&mut self) {
         self.sort_in();
         let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();
@@ -415,7 +417,7 @@ mod tests {
         };
         for round in 0..2000 {
             let (mut ranges, mut table) = (Ranges::default(), [false; 100]);
-            // Half of the rounds step through the table, so that runs form, break and join.
+            // Half of the rounds use strided offsets, so that runs form, split and merge.
             let (stride, length) = (2 + random(9), 1 + random(6));
             for step in 0..60 {
                 let start = if round % 2 == 0 { random(90) } else { (step + random(2)) * stride % 90 };

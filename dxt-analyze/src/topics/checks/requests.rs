@@ -1,4 +1,4 @@
-//! Checks of single requests: mix, size, order, and the syncs and seeks between them.
+//! Checks of single requests: size, order, and the syncs and seeks between them.
 
 use super::result::{Amount, Said, Verdicts};
 use super::sums::{Direction, FileSums};
@@ -154,10 +154,10 @@ fn small_of(
 
 /// Divisor of the minimum number of small calls if slow small calls take most of the time; see [`enough`].
 const OF_SLOW: u64 = 10;
-/// Minimum mean size of slow small calls for [`OF_SLOW`], in bytes. The cost of shorter calls is reported for any
-/// number of them by [`crate::topics::causes::shape::tiny`].
+/// Minimum mean size in bytes of slow small calls at which [`OF_SLOW`] applies. For shorter calls, [`crate::topics::causes::shape::tiny`]
+/// reports the cost, however few they are.
 const NOT_TINY: u64 = 16 << 10;
-/// Slow small calls must take more than this multiple of `slow_small_ns` on average for [`OF_SLOW`].
+/// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for [`OF_SLOW`] to apply.
 const TWICE: u64 = 2;
 
 /// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time.
@@ -169,7 +169,7 @@ fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     if slow && all.slow_small.count >= least / OF_SLOW { least / OF_SLOW } else { least }
 }
 
-/// Names the ways to merge small requests, by the interfaces that the run uses.
+/// Lists the ways to merge small requests that fit the interfaces that the run uses.
 fn gather(m: &Measured<'_>) -> String {
     let streams = || m.run.processes.iter().flat_map(|process| &process.streams);
     let has = |layer: Layer| streams().any(|stream| m.run.op(stream).layer == Some(layer));
@@ -184,7 +184,7 @@ fn gather(m: &Measured<'_>) -> String {
     format!("gather them: {}{buffer}", ways.join(", "))
 }
 
-/// Minimum share of requests that go backward to call the order reversed; random order has about one half.
+/// Minimum share of backward requests at which the order is called reversed; in random order, about half of the requests go backward.
 const BACKWARD: f64 = 0.8;
 
 fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -208,7 +208,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .into_iter()
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
-        // Time is not known for calls that are only counted.
+        // Calls that are only counted have no time of their own.
         cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
         hint: if m.single_rank() {
             "sort requests by offset before they are made".into()
@@ -263,11 +263,11 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     out.add(check, code, Amount::Count(all.saved), least, looked, said);
 }
 
-/// Minimum number of slow small writes if they are very slow and take most of the write time.
+/// Minimum number of slow small writes for a finding, if they are very slow and take most of the write time.
 const A_FEW: u64 = 10;
-/// Very slow: mean time is at least this multiple of `slow_small_ns`.
+/// Multiple of `slow_small_ns` from which the mean time counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share of the time that counts as most of it.
+/// Minimum share of the time that counts as most of the time.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
@@ -280,7 +280,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no small writes");
     }
     let part = share(all.slow_small.count, all.small.count);
-    // A few writes are enough if they dominate the write time.
+    // A few slow writes suffice if they take most of the write time.
     let each = all.slow_small.time_ns / all.slow_small.count.max(1);
     let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
     let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
@@ -309,7 +309,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("syncs per write", Code::SYNC_PER_WRITE, m.least.sync_share);
-    // Per file: a synced log must not hide behind large files without syncs.
+    // Per file: otherwise, large files without syncs would hide a small log that is synced after each write.
     let files = || m.calls.files.iter().filter(|(_, file)| file.syncs.count > 0);
     let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
     let Some((&file, calls)) = worst else { return out.skip(check, code, Amount::Ratio(least), "no syncs") };

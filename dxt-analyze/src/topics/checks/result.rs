@@ -5,36 +5,36 @@ use crate::shared::completeness::Completeness;
 use crate::topics::checks::gaps::Gap;
 use serde::Serialize;
 
-/// Measured value.
+/// Measured value or threshold, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "unit", content = "value", rename_all = "snake_case")]
 pub enum Amount {
-    /// Ratio or share; 1 is the whole.
+    /// Ratio or share; 1.0 is 100 %.
     Ratio(f64),
-    /// Count.
+    /// Number of calls or other things.
     Count(u64),
-    /// Bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// Time in ns.
+    /// Duration in ns.
     Ns(u64),
-    /// Rate per second.
+    /// Number per second.
     PerSecond(f64),
 }
 
-/// Verdict of a check.
+/// Verdict of a check: finding, no finding, or not applicable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Measured, without a finding.
+    /// Check applied, and produced no finding.
     Ok,
-    /// Measured, with a finding.
+    /// Check applied, and produced a finding.
     Finding,
-    /// Not measurable, or nothing to measure.
+    /// Check not applied: data is missing, or there was nothing to measure.
     NotApplicable,
 }
 
 impl Verdict {
-    /// Returns the name for tables.
+    /// Returns the verdict's name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,31 +45,31 @@ impl Verdict {
     }
 }
 
-/// Second condition of a check, besides its threshold.
+/// Second condition for a finding, besides the check's threshold: a minimum amount.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
-    /// Name of the counted things, as in `small reads`.
+    /// Name of the amount, as in `small reads`.
     pub what: &'static str,
-    /// Measured amount.
+    /// Measured value of the amount.
     pub measured: Amount,
-    /// Minimum amount for a finding.
+    /// Minimum of the amount for a finding.
     pub least: Amount,
 }
 
-/// Row of one check.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// Short name of the check.
+    /// Short name of the check, as in tables.
     pub check: &'static str,
     /// Code of the check's finding.
     pub code: Code,
     /// Measured value; `None` if the check is not applicable.
     pub measured: Option<Amount>,
-    /// Threshold of a finding.
+    /// Threshold of the measured value for a finding.
     pub threshold: Amount,
-    /// Second condition: a large share of very little is no finding.
+    /// Second condition for a finding, if the check has one: a large share of a tiny amount is no finding.
     pub also: Option<Condition>,
-    /// Data that was examined, or the reason why there was none.
+    /// Data that was examined, or the reason why the check does not apply.
     pub looked_at: String,
     /// Verdict of the check.
     pub verdict: Verdict,
@@ -78,46 +78,47 @@ pub struct Checked {
 /// Result of all checks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
-    /// Checks, in the order of the documentation.
+    /// Result of each check, in the order of `docs/checks.md`.
     pub checks: Vec<Checked>,
-    /// Longest times in which no process was in a call.
+    /// Longest periods in which no process was in an I/O call.
     pub gaps: Vec<Gap>,
-    /// Sampling factor of common reads: one cell of files in this many was tracked; above 1, common reads are estimates.
+    /// Sampling factor for redundant reads: one cell (fixed-size region of a file) in this many was tracked. Above 1, redundant reads are
+    /// estimates.
     pub cells_followed_one_in: u64,
-    /// Bytes whose accesses were forgotten to limit memory: bytes reread, read back or overwritten are then lower bounds.
+    /// Number of bytes whose accesses were forgotten to limit memory. If above 0, bytes reread, read back or overwritten are lower bounds.
     pub forgotten_bytes: u64,
     /// Missing parts of the trace, and why.
     pub missing: Completeness,
-    /// Findings.
+    /// Findings of all checks.
     pub findings: Vec<Finding>,
 }
 
-/// Collector of rows and findings.
+/// Collects the results and findings of checks while they run.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// Rows so far.
+    /// Results of the checks so far.
     pub rows: Vec<Checked>,
-    /// Findings so far.
+    /// Findings of the checks so far.
     pub findings: Vec<Finding>,
 }
 
-/// Content of a finding, without its code.
+/// Content of a check's finding, except for its code.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// Severity of the finding.
     pub severity: Severity,
-    /// Title: one sentence.
+    /// Title of the finding: one sentence.
     pub title: String,
-    /// Evidence.
+    /// Evidence: sentences with the numbers behind the finding.
     pub evidence: Vec<String>,
-    /// Cost, ns.
+    /// Cost of the problem in time, ns; `None` if unknown.
     pub cost_ns: Option<u64>,
-    /// Advice.
+    /// Advice on what to change.
     pub hint: String,
 }
 
 impl Verdicts {
-    /// Adds a check that was measured; with `said`, it has a finding.
+    /// Adds the result of a check that applied; with `said`, it also has a finding.
     pub fn add(
         &mut self,
         check: &'static str,
@@ -140,7 +141,7 @@ impl Verdicts {
         }));
     }
 
-    /// Adds a check that was not applicable.
+    /// Adds a check that did not apply, with the reason `why`.
     pub fn skip(&mut self, check: &'static str, code: Code, threshold: Amount, why: &str) {
         let verdict = Verdict::NotApplicable;
         self.rows.push(Checked {
@@ -154,7 +155,7 @@ impl Verdicts {
         });
     }
 
-    /// Adds a second condition to the last added check: `measured` must be at least `least`.
+    /// Adds a second condition to the last added check: a finding requires that `measured` is at least `least`.
     pub fn also(&mut self, what: &'static str, measured: Amount, least: Amount) {
         if let Some(row) = self.rows.last_mut() {
             row.also = Some(Condition { what, measured, least });

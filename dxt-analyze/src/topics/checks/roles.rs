@@ -1,20 +1,20 @@
-//! Roles of streams in the ordered pass.
+//! Roles of streams in the pass in call order: the effect of a stream's calls on the checks.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// MPI-IO calls, by how the reads beneath them are attributed.
+/// Kind of MPI-IO call, which decides how system reads made inside it are attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     Read,
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Reads beneath cannot be attributed to a single call.
+    /// Reads inside cannot be attributed to a single call.
     Other,
 }
 
-/// Role of a stream's calls in the ordered pass.
+/// Effect of a stream's calls on the checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
     None,
@@ -22,11 +22,11 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// True if another tool counted the order of these calls.
+        /// True if another tool counted the order of these calls (sequential, consecutive).
         told: bool,
     },
     Sync,
-    /// The file gets new content or a new name.
+    /// Call that gives the file new content or a new name.
     Replace,
     Caller(Caller),
 }

@@ -1,5 +1,5 @@
-//! Runs of small requests: each request begins where the thread's previous one on the stream ended, so one larger request could replace
-//! them. A sync ends a run: the program needed the bytes on storage at that point.
+//! Runs of small requests: each request begins where the same thread's previous request on the stream ended. One larger request could
+//! replace a run. A sync ends a run: the program needed the bytes on storage at that point.
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
@@ -15,8 +15,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds a small request to the run, or ends the run in `into` and begins a new one. `syncs` is the number of syncs of the file so far;
-    /// `goal` is the length in bytes that one request should have.
+    /// Adds a small request to the run if it continues the run; otherwise ends the run, adds it to `into`, and begins a new one. `syncs`:
+    /// number of syncs of the file so far. `goal`: length in bytes that a merged request should have.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "a request and where it is counted")]
     pub fn small(
@@ -37,8 +37,8 @@ impl Run {
         self.calls.add(length, time_ns);
     }
 
-    /// Adds the small requests after the first of `calls`, which was added last. If each begins where the previous one ended, they belong
-    /// to its run, and `sum` is their total. If none does, each would be a run of one, which is not counted.
+    /// Adds all of `calls` except for the first, which was added last; `sum` is their total. If each call begins where the previous one
+    /// ended, they belong to the first call's run. If none does, each would be a run of one request, and these are not counted.
     pub fn go_on(&mut self, calls: Stretch<'_>, sum: &Calls) {
         let next = calls.offset.get(1).map(|offset| offset.cast_unsigned());
         if next == Some(self.end)
@@ -49,14 +49,14 @@ impl Run {
         }
     }
 
-    /// Ends the run and adds it to `into`.
+    /// Ends the run and adds it to `into`; `goal` is the length in bytes that a merged request should have.
     #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         if self.calls.count == 0 {
             return;
         }
         let Self { calls, start, .. } = std::mem::take(self);
-        // Most small requests outside of longer runs stand alone.
+        // Most small requests that do not belong to a longer run stand alone.
         if calls.count <= 1 {
             return;
         }

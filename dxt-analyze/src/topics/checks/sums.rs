@@ -1,22 +1,23 @@
-//! Sums of the ordered pass per file: integers that add up over processes, and one example of each kind, chosen by a total order.
+//! Totals per file from the pass in call order: integers that add up over processes, and one example of each kind, chosen independently of
+//! the order of processes.
 
 use crate::model::ProcessId;
 use crate::sum::Sum;
 
-/// Place that a finding can point to.
+/// Example call that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Size of the example, in bytes or calls. The largest is kept.
+    /// Size of the example, in bytes or calls. The example with the largest size is reported.
     pub amount: u64,
-    /// Index of the process.
+    /// Process that made the call, as an index.
     pub process: ProcessId,
-    /// Offset in the file.
+    /// Offset of the call in the file.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the call in bytes.
     pub length: u64,
 }
 
-/// Keeps the larger of two examples; of equal ones, that of the first process at the lowest offset.
+/// Replaces `mine` by `other` if that is larger; of equal ones, the first process at the lowest offset wins.
 pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     let order = |one: &Example| (one.amount, std::cmp::Reverse((one.process, one.offset)));
     if other.as_ref().map(order) > mine.as_ref().map(order) {
@@ -24,25 +25,25 @@ pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     }
 }
 
-/// Calls and the bytes they moved.
+/// Totals of calls: number, bytes and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Number of calls.
     pub count: u64,
-    /// Bytes.
+    /// Bytes that the calls moved.
     pub bytes: u64,
     /// Time in the calls, ns.
     pub time_ns: u64,
 }
 
 impl Calls {
-    /// Adds one call.
+    /// Adds one call that moved `bytes` in `time_ns`.
     #[inline]
     pub fn add(&mut self, bytes: u64, time_ns: u64) {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
-    /// Adds the calls of `other`.
+    /// Adds the totals of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
@@ -51,36 +52,37 @@ impl Calls {
     }
 }
 
-/// Reads or writes of a file at the layer that reaches storage.
+/// Totals of a file's reads, or of its writes, at the layer that reaches storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
-    /// All calls.
+    /// All reads or writes.
     pub all: Calls,
-    /// Calls of at least one byte below the threshold for small requests. C streams have none, since they gather bytes in a buffer.
+    /// Small calls: at least one byte, and below the threshold for small requests. Never calls on C streams, which gather bytes in a
+    /// buffer.
     pub small: Calls,
-    /// Small calls whose bytes are not known, because counters sum them with larger ones.
+    /// Number of small calls whose bytes are unknown, because counters sum them with those of larger calls.
     pub small_unsized: u64,
-    /// Calls that begin before the end of the thread's previous call (neither consecutive nor sequential), except at the same offset as
-    /// that call: repeated access to one place is not random.
+    /// Random calls: begin before the end of the thread's previous call (neither consecutive nor sequential), but not at the same offset as
+    /// that call, since repeated access to one place is not random.
     pub random: Calls,
-    /// Calls with a previous call to compare with.
+    /// Number of calls whose previous call is known.
     pub placed: u64,
-    /// Runs of small requests that one larger request could replace.
+    /// Number of runs of contiguous small requests that one larger request could replace.
     pub runs: u64,
-    /// Calls in these runs.
+    /// Calls that belong to these runs.
     pub in_runs: Calls,
-    /// Calls that larger requests would save.
+    /// Number of calls that larger requests would save.
     pub saved: u64,
-    /// Saved calls' share of the runs' time, ns.
+    /// Time that larger requests would save, ns: the saved calls' share of the runs' time.
     pub saved_ns: u64,
-    /// Longest run; its amount is a number of calls.
+    /// Longest run; its `amount` is a number of calls.
     pub longest_run: Option<Example>,
-    /// Small calls at least as slow as storage.
+    /// Small calls that took at least `slow_small_ns`, the time of an access to storage.
     pub slow_small: Calls,
 }
 
 impl Direction {
-    /// Adds the calls of another process or file.
+    /// Adds the totals of another process or file.
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.small.merge(&other.small);
@@ -96,21 +98,21 @@ impl Direction {
     }
 }
 
-/// Bytes that moved repeatedly.
+/// Bytes that the same process moved repeatedly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repeated {
-    /// Bytes.
+    /// Number of bytes moved repeatedly.
     pub bytes: u64,
-    /// Share of the calls' time that corresponds to these bytes, ns.
+    /// Share of the calls' time that these bytes account for, ns.
     pub time_ns: u64,
     /// Number of processes that moved bytes repeatedly.
     pub processes: u64,
-    /// First such call of the process with most repeated bytes; its amount is that process's bytes.
+    /// First call that moved bytes repeatedly, of the process with most such bytes; its `amount` is this process's number of them.
     pub example: Option<Example>,
 }
 
 impl Repeated {
-    /// Adds `bytes` of a call at `offset` with `length` bytes that took `time_ns`.
+    /// Adds a call of `length` bytes at `offset` that took `time_ns`, of which `bytes` had been moved before.
     pub fn add(&mut self, process: ProcessId, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
             return;
@@ -131,18 +133,18 @@ impl Repeated {
     }
 }
 
-/// Bytes read by MPI-IO beneath its calls, and bytes requested by these calls.
+/// Bytes that MPI-IO read from the system inside its calls, compared with the bytes that these calls requested (data sieving).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// Beneath independent reads: bytes read in excess of those requested.
+    /// Inside independent reads: bytes read minus bytes requested, if positive.
     pub independent: Sum,
-    /// Beneath writes: bytes that were read to be written back (read-modify-write).
+    /// Inside writes: bytes that MPI-IO read in order to write them back (read-modify-write).
     pub inside_writes: Sum,
-    /// Beneath collective reads: all bytes read.
+    /// Inside collective reads: all bytes read.
     pub collective_read: Sum,
     /// Bytes requested by the collective reads.
     pub collective_asked: Sum,
-    /// Time in nested reads that returned more than was requested, ns.
+    /// Time in system reads that returned more than was requested, ns.
     pub time_ns: Sum,
 }
 
@@ -155,7 +157,8 @@ impl Sieve {
         self.time_ns += other.time_ns;
     }
 
-    /// Returns the bytes that no call requested. For collective reads, only the excess over the requests of all ranks counts.
+    /// Returns the bytes that MPI-IO read but no call requested. Collective reads count only with the excess over the requests of all
+    /// ranks.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         let collective = self.collective_read.get().saturating_sub(self.collective_asked.get());
@@ -163,45 +166,46 @@ impl Sieve {
     }
 }
 
-/// Sums of one file.
+/// Totals of one file, from all its accesses in call order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSums {
-    /// Reads as requests, without those of C streams.
+    /// Reads at the layer that reaches storage, except on C streams.
     pub reads: Direction,
-    /// Writes as requests, without those of C streams.
+    /// Writes at the layer that reaches storage, except on C streams.
     pub writes: Direction,
-    /// All reads that reach storage and have segments.
+    /// All individually recorded reads that reach storage.
     pub read: Calls,
-    /// All writes that reach storage and have segments.
+    /// All individually recorded writes that reach storage.
     pub written: Calls,
-    /// Bytes that a process read again without having changed them in between.
+    /// Bytes that a process read more than once without changing them in between.
     pub reread: Repeated,
     /// Bytes that a process read back after it wrote them.
     pub read_back: Repeated,
     /// Bytes that a process overwrote after it wrote them.
     pub overwritten: Repeated,
-    /// Bytes of the three above that are not judged: several threads of a process read and wrote the file, and their order is not tracked.
+    /// Bytes reread, read back or overwritten that are not counted above: several threads of a process accessed the file, and their order
+    /// is unknown.
     pub unordered: Sum,
     /// Bytes whose accesses were forgotten to limit memory.
     pub forgotten: Sum,
-    /// MPI-IO's reads beneath its calls.
+    /// Reads that MPI-IO made inside its calls.
     pub sieve: Sieve,
     /// Number of processes that wrote the file.
     pub writers: u32,
     /// Number of processes that read the file.
     pub readers: u32,
-    /// Number of processes that read and wrote the file.
+    /// Number of processes that both read and wrote the file.
     pub both: u32,
 }
 
 impl FileSums {
-    /// Returns the reads or the writes.
+    /// Returns the totals of writes if `writes`, else of reads.
     #[inline]
     pub fn direction(&mut self, writes: bool) -> &mut Direction {
         if writes { &mut self.writes } else { &mut self.reads }
     }
 
-    /// Adds the sums of another process.
+    /// Adds the totals of another process.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);

@@ -1,4 +1,4 @@
-//! Checks for bytes that move more often than necessary; only offsets can prove this.
+//! Checks for bytes that move more often than necessary. They need the offsets of individually recorded calls.
 
 use super::result::{Amount, Said, Verdicts};
 use super::sums::{FileSums, Repeated};
@@ -32,13 +32,13 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     sieving(measured, out);
 }
 
-/// Kind of repeated transfer.
+/// Kind of repeated transfer that is checked: reread, read back or overwritten bytes.
 struct Kind {
     check: &'static str,
     code: Code,
     of: fn(&FileSums) -> &Repeated,
     all: fn(&FileSums) -> u64,
-    /// True for files that can be judged; in others, other processes may have changed the bytes in between.
+    /// Returns true for files that can be judged. In other files, other processes may have changed the bytes in between.
     is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
     costs: bool,
     title: &'static str,
@@ -122,7 +122,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
             })
             .collect();
         evidence.extend(bounds(m, not_judged));
-        // HDF5 writes fill values to allocated space before the program's data.
+        // HDF5 writes fill values to allocated space before it writes the program's data.
         let most = m.most(&judged, bytes).into_iter().next();
         let fills = kind.code == Code::OVERWRITTEN && most.is_some_and(|(file, _)| is_of_hdf5(m, file));
         Said {
@@ -144,7 +144,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
-/// Advice if HDF5 writes a file's bytes twice.
+/// Advice on files whose bytes HDF5 writes twice.
 const FILLS: &str = "if they are the fill values of data sets that are written whole: H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), or \
                      H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte once it is final";
 
@@ -157,7 +157,7 @@ fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
     m.run.processes.iter().any(|process| process.streams.iter().any(writes))
 }
 
-/// Returns sentences about bytes that were left out.
+/// Returns sentences on bytes that the check could not judge.
 fn bounds(m: &Measured<'_>, not_judged: u64) -> Vec<String> {
     let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
     let forgotten = sum(&|file| file.forgotten.get());
@@ -209,7 +209,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
-/// Returns the advice against data sieving; a single rank has no peers for collective calls.
+/// Returns the advice against data sieving; a single rank cannot benefit from collective calls.
 const fn sieving_hint(single_rank: bool) -> &'static str {
     match single_rank {
         true => {
@@ -224,7 +224,7 @@ const fn sieving_hint(single_rank: bool) -> &'static str {
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes that MPI-IO read unasked", Code::UNASKED, m.least.traffic_share);
-    // Bytes requested by collective calls are known only if all ranks are.
+    // Bytes requested by collective calls are complete only if the trace has all ranks and calls.
     let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
     let unasked = |sums: &FileSums| {
         let mut sieve = sums.sieve;
@@ -238,7 +238,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
     let moved = m.files.values().map(unasked).sum::<Sum>().get();
-    // Only files on which MPI-IO moved bytes.
+    // Only files that were accessed through MPI-IO.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
             let forms = [&m.calls.mpi_reads, &m.calls.mpi_writes];

@@ -1,4 +1,4 @@
-//! Command `checks`: one ordered pass over the trace, then all verdicts, and the view of the result.
+//! Command `checks`: one pass over the trace in call order, then all checks, and the output of their results.
 
 use super::args::{Args, Options};
 use crate::findings::{self, Finding};
@@ -20,32 +20,32 @@ use crate::topics::checks::{Measured, calls, counted, judge};
 use anyhow::Result;
 use serde::Serialize;
 
-/// Maximum number of gaps in JSON and CSV.
+/// Maximum number of gaps without I/O listed in JSON and CSV.
 const LISTED_GAPS: usize = 100;
-/// Maximum number of gaps in a table for the terminal.
+/// Maximum number of gaps without I/O in the terminal's table.
 const SHOWN_GAPS: usize = 5;
 
-/// Result, and how much of it to display.
+/// Result of `checks`, and how much of it to display.
 #[derive(Debug, Serialize)]
 pub struct ChecksReport {
     /// Result of the checks.
     #[serde(flatten)]
     pub result: Checks,
-    /// True to also display checks that were not applicable.
+    /// True to display also checks that did not apply.
     #[serde(skip)]
     pub all: bool,
 }
 
-/// Loads a run and checks it.
+/// Loads a run and runs all checks on it.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if the inputs cannot be loaded.
 pub fn checks(args: &Args) -> Result<ChecksReport> {
     let run = crate::session::open(&args.inputs)?;
     Ok(checks_of(&run, &args.options))
 }
 
-/// Checks a loaded run; `args.inputs` is not read.
+/// Runs all checks on a loaded run.
 #[must_use]
 pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     let timeline = Timeline::new(run);
@@ -56,7 +56,7 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
 }
 
-/// Runs the checks on the results of a scan.
+/// Runs all checks on the data of a finished pass.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,
@@ -154,13 +154,13 @@ impl ChecksReport {
     }
 }
 
-/// Formats the second condition of a check, as in `1,000 small ones, here 465`.
+/// Formats the second condition of a check (minimum amount, measured amount), as in `1,000 small ones, here 465`.
 fn both(also: &Condition) -> String {
     let words = |amount| table::human(&cell(amount));
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
 }
 
-/// Returns the unit of an amount in CSV.
+/// Returns the name of an amount's unit, for CSV.
 fn unit(amount: Amount) -> &'static str {
     match amount {
         Amount::Ratio(_) => "ratio",
@@ -173,7 +173,7 @@ fn unit(amount: Amount) -> &'static str {
 
 fn cell(amount: Amount) -> Cell {
     match amount {
-        // Ratios of counts can exceed 1; shares cannot.
+        // Ratios of counts can exceed 1 and are displayed as a multiple; shares cannot.
         Amount::Ratio(value) if value > 1.0 => Cell::Times(value),
         Amount::Ratio(value) => Cell::Share(value),
         Amount::Count(value) => Cell::Count(value),

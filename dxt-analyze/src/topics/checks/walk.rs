@@ -1,5 +1,5 @@
-//! Ordered pass: each process's calls, thread by thread, in the order in which they returned. Memory: sums per file, and while a process is
-//! read at most [`crate::limits::HELD_RANGES`] ranges of its files.
+//! Pass over each process's calls in call order: thread by thread, in the order in which the calls returned. Memory: totals per file, and,
+//! for the process that is being read, at most [`crate::limits::HELD_RANGES`] byte ranges.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -17,39 +17,39 @@ use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
 
-/// Number of calls processed singly after a call that breaks the access pattern, before bulk processing is tried again.
+/// Number of calls processed one by one after a call that breaks the access pattern, before processing in bulk is tried again.
 const IN_VAIN: usize = 8;
 
-/// Ordered pass of the checks.
+/// Pass of the checks over all calls in call order.
 #[derive(Debug)]
 pub struct Walk<'a> {
     /// Limits for small and slow requests.
     thresholds: &'a Thresholds,
-    /// Files for which [`Writers`] are kept.
+    /// Files for which [`Writers`] are tracked: several processes write them.
     written_by_several: FxHashSet<FileId>,
 }
 
 impl<'a> Walk<'a> {
-    /// Prepares the pass over a run.
+    /// Creates the pass of the checks over `run`.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         Self { thresholds: &run.thresholds, written_by_several: written_by_several(run) }
     }
 }
 
-/// State of one thread of the analyzer.
+/// Data collected by one thread of the analyzer.
 #[derive(Debug)]
 pub struct Partial {
-    /// Sums by file.
+    /// Totals of calls per file.
     pub files: FxHashMap<FileId, FileSums>,
-    /// Cells of files that several processes read.
+    /// Cells (fixed-size regions of files) that several processes read.
     pub cells: Cells,
-    /// Writers of the bytes of shared files.
+    /// Byte ranges that each process wrote in shared files.
     pub writers: Writers,
     current: Option<Current>,
 }
 
-/// Process that is being read.
+/// State of the process that is being read.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
@@ -85,7 +85,7 @@ impl Current {
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
 
-    /// Ends the state that belongs to one thread.
+    /// Ends the state that belongs to one thread of the process, at the thread's last call.
     fn end_thread(&mut self, least: &Thresholds) {
         for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
             if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {
@@ -108,7 +108,8 @@ impl Current {
             let taken = self.going_on(calls.part(from, count), (role, place), least);
             from += taken;
             if taken == 0 {
-                // Calls that break the pattern rarely come alone: several are processed singly before bulk processing is tried again.
+                // Calls that break the pattern rarely occur alone: several are processed one by one before processing in bulk is tried
+                // again.
                 let some = calls.part(from, count.min(from + IN_VAIN));
                 some.rows().for_each(|row| self.row(&row, (role, place), least));
                 from += some.start.len();
@@ -116,7 +117,7 @@ impl Current {
         }
     }
 
-    /// Adds leading calls that continue the access pattern, in bulk; returns how many.
+    /// Adds the first calls of `calls` in bulk while they continue the access pattern; returns how many were added.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
         let Role::Data { writes, requests, nested, told } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))
@@ -184,7 +185,7 @@ impl Current {
 }
 
 impl Partial {
-    /// Completes the process that was read last.
+    /// Completes the process that was read last; must be called after the last block.
     pub fn finish(&mut self, least: &Thresholds) {
         if let Some(mut current) = self.current.take() {
             current.end_thread(least);

@@ -1,5 +1,5 @@
-//! Writers of the bytes of files that several processes write. If no byte has two writers, the bytes of its own that a process reads back
-//! are known. Memory: [`HELD_RANGES`] ranges of all files together; with more, nothing is known about any file.
+//! Byte ranges written by each process in files that several processes write. If no byte has two writers, it is known which of its own
+//! bytes a process reads back. Memory: at most [`HELD_RANGES`] ranges over all files; beyond that, nothing is known about any file.
 
 use super::ranges::Ranges;
 use super::walked_file::WalkedFile;
@@ -8,9 +8,9 @@ use crate::model::{FileId, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::OpClass;
 
-/// Returns the files that several processes write and at least one of these reads.
+/// Returns the files that several processes write and at least one of them reads.
 pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
-    // Number of processes that write the file, at most 2; true if one of them reads it.
+    // Number of processes that write the file, capped at 2, and true if one of them reads it.
     let mut all: FxHashMap<FileId, (u8, bool)> = FxHashMap::default();
     for process in &run.processes {
         let mut uses: FxHashMap<FileId, [bool; 2]> = FxHashMap::default();
@@ -27,23 +27,24 @@ pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
     all.into_iter().filter(|(_, (writers, read))| *writers > 1 && *read).map(|(file, _)| file).collect()
 }
 
-/// Bytes written to files of several writers, by all processes read so far.
+/// Bytes written to files with several writers, by all processes read so far.
 #[derive(Debug, Default)]
 pub struct Writers {
-    /// Written ranges per file; `None` if two processes wrote, or may have written, the same bytes.
+    /// Written ranges per file; `None` if two processes wrote, or may have written, the same byte.
     files: FxHashMap<FileId, Option<Ranges>>,
-    /// Number of ranges added. Beyond the bound nothing is known, so the result does not depend on the order of processes.
+    /// Number of ranges added. Above the limit, nothing is known about any file, so that the result does not depend on the order of
+    /// processes.
     given: usize,
 }
 
 impl Writers {
-    /// True if each written byte of `file` has one writer.
+    /// True if each written byte of `file` is known to have exactly one writer.
     #[must_use]
     pub fn is_one(&self, file: FileId) -> bool {
         self.given <= HELD_RANGES && matches!(self.files.get(&file), Some(Some(_)))
     }
 
-    /// Adds the bytes that a process wrote.
+    /// Adds the bytes that one process wrote to a file.
     pub(super) fn add(&mut self, slot: &WalkedFile) {
         let all = !slot.replaced && slot.written.forgotten_bytes() == 0;
         let left = HELD_RANGES.saturating_sub(self.given);
@@ -52,7 +53,7 @@ impl Writers {
         self.put(slot.file, all.then_some(ranges.into_iter()));
     }
 
-    /// Adds the bytes that other processes wrote.
+    /// Adds the bytes written by the processes that another thread read.
     pub(super) fn merge(&mut self, other: Self) {
         self.given = self.given.saturating_add(other.given);
         for (file, ranges) in other.files {

@@ -19,28 +19,28 @@ pub struct Args {
     /// Select files by pattern; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
     pub files: Vec<String>,
-    /// Select layers
+    /// Select I/O layers
     #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
     pub layer: Vec<LayerName>,
     /// TOML file with other thresholds for verdicts (listed in docs/analyses.md)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// HTML page
+    /// HTML page to write
     #[command(flatten)]
     pub page: PageOutput,
-    /// Number of ranks and files to show, those that changed most first
+    /// Number of ranks and of files to show, largest changes first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }
 
 impl Args {
-    /// Returns the runs of the first side (before) and of the second (after).
+    /// Returns the trace paths of the first side (before) and of the second side (after).
     ///
     /// # Errors
-    /// If the sides are ambiguous or one is missing.
+    /// Returns an error if the arguments can be split into two sides in several ways, or if one side is missing.
     pub fn ways(&self) -> Result<(&[PathBuf], &[PathBuf]), UsageError> {
         match (self.runs.as_slice(), self.after.as_slice()) {
             ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),

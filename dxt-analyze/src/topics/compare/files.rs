@@ -1,27 +1,27 @@
 //! Matching of the files of two runs: first by path; then by path below the common folder of all unmatched files; then with numbers in the
-//! path (job ids, dates) ignored, if the match is unambiguous.
+//! path (job IDs, dates) ignored, if the match is unambiguous.
 
 use crate::sum::Sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Criterion by which two files were matched.
+/// Criterion by which a file of one run was matched with a file of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// Identical path.
+    /// Identical path in both runs.
     Path,
-    /// Identical path below different folders.
+    /// Identical path below the folder that all unmatched files of the run share.
     Folder,
-    /// Identical path except for numbers.
+    /// Identical path once numbers in it are ignored.
     Numbers,
-    /// Same bytes in a different number of files.
+    /// Set of files that hold the same data as a set of another size in the other run (one file per rank, one shared file).
     #[serde(rename = "data set")]
     DataSet,
 }
 
 impl How {
-    /// Returns the name for tables.
+    /// Returns the criterion's name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,16 +33,16 @@ impl How {
     }
 }
 
-/// Result of matching, as indices into the given lists of paths.
+/// Result of matching the files of two runs, as indices into the two lists of paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
-    /// Matched pairs and their criterion.
+    /// Matched files: index in the first run, index in the second run, and the criterion of the match.
     pub pairs: Vec<(usize, usize, How)>,
-    /// Files only in the first run.
+    /// Files that only the first run has.
     pub gone: Vec<usize>,
-    /// Files only in the second run.
+    /// Files that only the second run has.
     pub new: Vec<usize>,
-    /// Set of files of the first run that together hold the data of a set of the second, as with one file per rank and one shared file.
+    /// Files of the first run that together hold the same data as these files of the second run (one file per rank versus one shared file).
     pub set: Option<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -50,7 +50,8 @@ pub struct Matched {
 const SET_BYTES: f64 = 0.1;
 
 impl Matched {
-    /// Treats the unmatched files with data of both sides as one data set, if they are different in number but moved about as many bytes.
+    /// Treats all unmatched files that moved data as one data set if their number differs between the runs, but their bytes are about the
+    /// same. `before` and `after` return the bytes of a file.
     pub fn find_set(&mut self, before: impl Fn(usize) -> u64, after: impl Fn(usize) -> u64) {
         let with_data = |places: &[usize], bytes: &dyn Fn(usize) -> u64| {
             let kept: Vec<usize> = places.iter().copied().filter(|&place| bytes(place) > 0).collect();
@@ -109,7 +110,7 @@ fn step(
     out.new.retain(|place| !theirs.contains(place));
 }
 
-/// Returns the length in bytes of the folder that contains all `paths`, including its slash.
+/// Returns the length in bytes of the deepest folder that contains all `paths`, including its trailing slash.
 fn common_folder(paths: &[&str]) -> usize {
     let Some((first, rest)) = paths.split_first() else { return 0 };
     let folder = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
@@ -134,7 +135,7 @@ fn without_numbers(path: &str) -> String {
     out
 }
 
-/// Returns a sort key for the path with which 9 comes before 10.
+/// Returns a sort key that orders numbers in paths by value: `out.9` before `out.10`.
 fn in_order(path: &str) -> String {
     let mut out = String::with_capacity(path.len() * 2);
     let mut rest = path;

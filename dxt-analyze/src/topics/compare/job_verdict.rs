@@ -1,4 +1,4 @@
-//! Conclusions on the job as a whole: a different interface, and a run time beyond the scatter of repeats.
+//! Findings on the job as a whole: a different I/O interface, and a run time that differs by more than repeated runs do.
 
 use super::result::{Comparison, OperationRow, chance};
 use super::ways::{Direction, Way};
@@ -8,7 +8,7 @@ use crate::thresholds::Thresholds;
 use crate::topics::scaling::measures;
 use crate::topics::scaling::spread::Spread;
 
-/// Replaces findings on single operations by one finding if the job uses a different interface, since all its calls are then different.
+/// If the second run uses another I/O interface, replaces the findings on single operations by one finding: all calls differ then.
 pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Finding>, least: &Thresholds) {
     let other: Vec<&Direction> = result.job.directions.iter().filter(|one| one.is_other_interface()).collect();
     if other.is_empty() {
@@ -39,12 +39,12 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
     });
 }
 
-/// With repeats on both sides: returns a finding if the run time grew by more than the scatter of repeats.
+/// Returns a finding if the run time grew by more than it varies between repeats. Needs repeats on both sides.
 pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Finding> {
     let row = result.job.number(&measures::RUN_TIME).filter(|row| row.beyond_scatter == Some(true))?;
     let (before, after) = row.before.zip(row.after)?;
     let longer = after.mean - before.mean;
-    // With more ranks, the job may have more to do.
+    // With a different number of ranks, the amount of work may differ as well.
     if after.mean < before.mean * least.min_slowdown || result.before.ranks != result.after.ranks {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::render::{Cell, Part, Table};
 use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 
-/// Measures in a terminal's table; HTML, CSV and JSON have all.
+/// Measures in the terminal's table. HTML, CSV and JSON contain all measures.
 const SHOWN: [&Measure; 14] = [
     &measures::RUN_TIME,
     &measures::IO_SHARE,

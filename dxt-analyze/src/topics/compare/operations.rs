@@ -1,5 +1,5 @@
-//! Comparison of the operations of two runs: single calls by a rank-sum test; the means over each rank's calls, paired by rank, by a
-//! signed-rank test. Calls of one run are not independent, so a small p alone says little: a difference must be large as well.
+//! Comparison of the operations of two runs: durations of single calls by a rank-sum test; each rank's mean, paired by rank, by a
+//! signed-rank test. Calls within a run are not independent, so a small p is not enough: a difference must be large as well.
 
 use super::result::{Judged, OperationRow, Over, Totalled};
 use super::side::{Operation, Side};
@@ -11,10 +11,10 @@ use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum relative difference of mean lengths at which calls are compared by duration.
+/// Maximum relative difference of the mean request sizes at which calls are compared by duration instead of bandwidth.
 const SAME_LENGTH: f64 = 0.05;
 
-/// Returns all operations of both runs; `q` is still the same as `p`.
+/// Returns one row per operation found in either run. `q` still equals `p`: the correction for multiple tests comes later.
 #[must_use]
 pub fn rows(before: &Side, after: &Side, least: &Thresholds) -> Vec<OperationRow> {
     let groups: BTreeSet<&Group> = before.operations.keys().chain(after.operations.keys()).collect();
@@ -47,7 +47,7 @@ fn totalled(operation: &Operation) -> Totalled {
     Totalled { calls: operations, bytes, time_ns }
 }
 
-/// Returns the metric of the comparison: duration for calls of equal mean length or without bytes, else bandwidth.
+/// Returns the metric for comparing calls: duration if both runs have equal mean request sizes or move no bytes, else bandwidth.
 fn metric(before: &Operation, after: &Operation) -> Metric {
     let mean = |sum: &UnitSum| sum.bytes as f64 / sum.operations.max(1) as f64;
     let (one, two) = (mean(&before.sum), mean(&after.sum));
@@ -72,7 +72,7 @@ fn calls(metric: Metric, before: &Sample, after: &Sample, least: &Thresholds) ->
     Some(Over { sample, before: one, after: two, slower, likelier, p: test.p, q: test.p })
 }
 
-/// Compares the means over each rank's calls.
+/// Compares each rank's mean in the first run with its mean in the second.
 fn ranks(
     metric: Metric,
     before: &BTreeMap<u64, UnitSum>,
@@ -88,7 +88,8 @@ fn ranks(
     over_pairs(&pairs, metric == Metric::Bandwidth, least)
 }
 
-/// Compares pairs of positive values by the logarithm of their ratio; larger is slower, unless `more_is_faster`.
+/// Tests pairs (first run, second run) of positive values by the logarithm of their ratio. Larger values count as slower, or as faster if
+/// `more_is_faster`.
 #[must_use]
 pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds) -> Option<Over> {
     let kept: Vec<(f64, f64)> = pairs.iter().copied().filter(|(one, two)| *one > 0.0 && *two > 0.0).collect();
@@ -125,7 +126,8 @@ pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds
     })
 }
 
-/// Returns the excess time of the second run over the same calls (or bytes) at the first run's mean, in ns; negative if faster.
+/// Returns the excess time of the second run, in ns: its time minus the time for as many calls (or bytes) at the first run's mean. Negative
+/// if the second run is faster.
 fn extra(metric: Metric, before: &Operation, after: &Operation) -> i64 {
     let (one, two) = (&before.sum, &after.sum);
     let share = match metric {

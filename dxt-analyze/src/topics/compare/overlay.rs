@@ -1,4 +1,4 @@
-//! Figure of two runs on top of each other: bytes over time on one axis, each run from its own start.
+//! Figure of two runs on top of each other: bytes transferred over time; both runs begin at time 0.
 
 use super::repeats::Job;
 use crate::model::Run;
@@ -13,16 +13,16 @@ use crate::topics::timeline::series::{self, Bin};
 use crate::topics::timeline::slices::Slices;
 use crate::topics::timeline::span::Span;
 
-/// Maximum number of bins of the axis.
+/// Maximum number of time bins.
 const BINS: u32 = 240;
-/// Height of a panel's grid.
+/// Vertical resolution of a panel, in steps.
 const HEIGHT: u32 = 1000;
-/// Number of intervals between time labels below the axis.
+/// Number of intervals between time labels below the time axis.
 const TIMES: u64 = 5;
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const NAMES: [&str; 2] = ["before", "now"];
 
-/// Returns the bins of a run on the axis that both runs share.
+/// Returns a run's activity per time bin of the axis that both runs share.
 fn bins(run: &Run, span: Span) -> Vec<Bin> {
     let (totals, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     let slices = Slices::new(run, &with_missing(run, totals));
@@ -32,7 +32,7 @@ fn bins(run: &Run, span: Span) -> Vec<Bin> {
     series::bins(&span, &slices, &grids)
 }
 
-/// Returns the figure if either run moved data; empty for jobs without times.
+/// Returns the figure, or nothing if neither run moved data or the job's times are unknown.
 pub(super) fn figures(runs: [&Run; 2], job: &Job) -> Vec<Figure> {
     let until = runs.map(|run| run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0).max(run.span().1));
     let span = Span::new(0, until[0].max(until[1]), BINS);

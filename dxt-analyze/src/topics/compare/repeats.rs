@@ -1,5 +1,5 @@
-//! Job-level comparison of both sides (before, after): data paths, and the measures of `scaling` with their scatter over repeats, if there
-//! are any.
+//! Job-level comparison of both sides (before, after): interfaces used, and the measures of `scaling` with their variation over repeated
+//! runs, if there are any.
 
 use super::ways::{Direction, directions};
 use crate::shared::significance::false_discovery_rates;
@@ -13,17 +13,18 @@ use serde::Serialize;
 /// Job-level measure, compared between the two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct NumberRow {
-    /// Measure that is compared.
+    /// Measure that is compared, as in run time.
     pub measure: Measure,
-    /// Values of the first side.
+    /// Mean and range over the runs of the first side.
     pub before: Option<Spread>,
-    /// Values of the second side.
+    /// Mean and range over the runs of the second side.
     pub after: Option<Spread>,
     /// Relative change: mean of the second side / mean of the first - 1.
     pub change: Option<f64>,
-    /// False discovery rate, over all measures, of the difference of means (Welch's test, two-sided); `None` without repeats on both sides.
+    /// False discovery rate of the difference of means (Welch's test, two-sided), over all measures; `None` without repeats on both sides.
     pub q: Option<f64>,
-    /// True if the difference exceeds the scatter: `q` ≤ `compare_q`, and the ranges do not overlap. `None` without repeats on both sides.
+    /// True if the difference is larger than the variation between repeats: `q` ≤ `compare_q`, and the ranges of both sides do not overlap.
+    /// `None` without repeats on both sides.
     pub beyond_scatter: Option<bool>,
 }
 
@@ -34,14 +35,14 @@ pub struct Job {
     pub runs_before: u64,
     /// Number of runs of the second side.
     pub runs_after: u64,
-    /// Data paths of reads and writes.
+    /// Interface, time and bandwidth of reads and of writes.
     pub directions: Vec<Direction>,
-    /// Measures.
+    /// Measures compared, one row each.
     pub numbers: Vec<NumberRow>,
 }
 
 impl Job {
-    /// Compares the runs of two sides.
+    /// Compares the runs of both sides; one [`RunRow`] per run.
     #[must_use]
     pub fn of(before: &[RunRow], after: &[RunRow], least: &Thresholds) -> Self {
         let mut numbers: Vec<NumberRow> =
@@ -57,7 +58,7 @@ impl Job {
         Self {
             runs_before: before.len() as u64,
             runs_after: after.len() as u64,
-            // Data paths are compared by time, which is not known here.
+            // Interfaces are compared by the time spent in them, which is unknown here.
             directions: if before.iter().chain(after).any(|run| run.untimed) {
                 Vec::new()
             } else {
@@ -67,13 +68,13 @@ impl Job {
         }
     }
 
-    /// True if a side has several runs.
+    /// True if a side consists of several runs.
     #[must_use]
     pub const fn has_repeats(&self) -> bool {
         self.runs_before > 1 || self.runs_after > 1
     }
 
-    /// Returns the row of a measure.
+    /// Returns the row of `measure`, if it was compared.
     #[must_use]
     pub fn number(&self, measure: &Measure) -> Option<&NumberRow> {
         self.numbers.iter().find(|row| row.measure == *measure)
@@ -85,7 +86,7 @@ fn row(measure: Measure, before: &[RunRow], after: &[RunRow]) -> Option<NumberRo
     let (one, two) = (values(before), values(after));
     let spread = |values: &[f64]| Spread::of(values.iter().map(|value| Some(*value)));
     let (before, after) = (spread(&one), spread(&two));
-    // A measure that is 0 on both sides is no difference.
+    // A measure that is 0 in all runs does not differ.
     if [before, after].into_iter().flatten().all(|spread| spread.most <= 0.0) {
         return None;
     }
@@ -107,7 +108,7 @@ fn welch(one: &[f64], two: &[f64]) -> Option<f64> {
     let (of_one, of_two) = (error(one, a, m), error(two, b, n));
     let sum = of_one + of_two;
     if sum <= 0.0 {
-        // Counts are mostly the same in each run.
+        // Counts are usually identical in each run, so their variance is 0.
         return Some(if (a - b).abs() > 0.0 { 0.0 } else { 1.0 });
     }
     let freedom = sum * sum / (of_one * of_one / (m - 1.0) + of_two * of_two / (n - 1.0));

@@ -8,37 +8,38 @@ use crate::shared::groups::Group;
 use crate::topics::outliers::distribution::Metric;
 use serde::Serialize;
 
-/// Sums of one run.
+/// Totals of one run over the calls of one operation, rank or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totalled {
-    /// Calls that succeeded.
+    /// Number of successful calls.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes read and written.
     pub bytes: u64,
     /// Time in the calls, summed over processes, ns.
     pub time_ns: u64,
 }
 
 impl Totalled {
-    /// Returns the bandwidth in bytes per second of time in calls.
+    /// Returns the bandwidth: bytes per second spent in calls; `None` if no bytes were moved or no time was recorded.
     #[must_use]
     pub fn bandwidth(&self) -> Option<f64> {
         (self.bytes > 0 && self.time_ns > 0).then(|| self.bytes as f64 * 1e9 / self.time_ns as f64)
     }
 }
 
-/// Test of one sample against the other.
+/// Statistical test of the second run's sample against the first run's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Over {
-    /// Sizes of the samples; for pairs, twice their number of pairs.
+    /// Sizes of the two samples; for paired values, each is the number of pairs.
     pub sample: (u64, u64),
-    /// Median of the first run, in ns or bytes per second.
+    /// Median of the first run's values, in ns or bytes per second.
     pub before: f64,
-    /// Median of the second run, in ns or bytes per second.
+    /// Median of the second run's values, in ns or bytes per second.
     pub after: f64,
     /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 is faster.
     pub slower: f64,
-    /// Probability that a call of the second run is slower than one of the first (for pairs: share that is slower); 0.5 is no difference.
+    /// Probability that a call of the second run is slower than a call of the first; for paired values, the share of pairs with a slower
+    /// second run. 0.5 means no difference.
     pub likelier: f64,
     /// Two-sided p-value of the test.
     pub p: f64,
@@ -46,17 +47,17 @@ pub struct Over {
     pub q: f64,
 }
 
-/// Verdict on two samples.
+/// Verdict on an operation that was compared between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judged {
-    /// No difference that is both significant and large enough.
+    /// No difference that is both significant and large enough to report.
     Same,
     /// The second run is slower.
     Slower,
     /// The second run is faster.
     Faster,
-    /// Too few values for a verdict.
+    /// Too few calls for a verdict.
     TooFew,
     /// Only the first run has the operation.
     Gone,
@@ -65,7 +66,7 @@ pub enum Judged {
 }
 
 impl Judged {
-    /// Returns the name for tables.
+    /// Returns the verdict's name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,116 +80,116 @@ impl Judged {
     }
 }
 
-/// Comparison of one operation.
+/// Comparison of one operation between two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// Operation that is compared.
+    /// Operation that is compared (layer, call and caller).
     #[serde(flatten)]
     pub group: Group,
     /// True if the operation moves bytes.
     pub is_data: bool,
-    /// Sums of the first run.
+    /// Totals of the operation in the first run.
     pub before: Totalled,
-    /// Sums of the second run.
+    /// Totals of the operation in the second run.
     pub after: Totalled,
-    /// Metric by which single calls are compared.
+    /// Metric by which single calls are compared (duration or bandwidth).
     pub metric: Metric,
-    /// Comparison of single calls (rank-sum test); `None` if there are too few or no segments.
+    /// Test over single calls (rank-sum test); `None` if there are too few calls, or no individually recorded ones.
     pub calls: Option<Over>,
-    /// Comparison of each rank's mean with its mean in the other run (signed-rank test); `None` if there are too few.
+    /// Test over each rank's mean, paired by rank (signed-rank test); `None` if there are too few ranks.
     pub ranks: Option<Over>,
-    /// Verdict on the operation.
+    /// Verdict on the operation: same, slower, faster, ...
     pub verdict: Judged,
-    /// Time in excess of the same calls or bytes at the first run's mean, ns; negative if faster.
+    /// Excess time of the second run, ns: its time minus the time for as many calls or bytes at the first run's mean. Negative if faster.
     pub extra_ns: i64,
 }
 
-/// Rank or file in both runs.
+/// Comparison of one rank or one file between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRow {
-    /// Rank, or path in the first run (in the second run if the file is new).
+    /// Rank number or file path (path in the first run; in the second run if the file is new).
     pub unit: String,
-    /// Path of the file in the second run, if different.
+    /// Path of the file in the second run, if it differs from `unit`.
     pub other: Option<String>,
-    /// Criterion by which files were matched.
+    /// Criterion by which the file was matched; `None` for ranks and unmatched files.
     pub matched_by: Option<How>,
-    /// Sums of the first run.
+    /// Totals in the first run; `None` if absent there.
     pub before: Option<Totalled>,
-    /// Sums of the second run.
+    /// Totals in the second run; `None` if absent there.
     pub after: Option<Totalled>,
-    /// Ratio of the times for the same bytes (or calls, if no bytes move), second run / first run.
+    /// Slowdown: time per byte (or per call, if no bytes move) of the second run / of the first run.
     pub slower: Option<f64>,
-    /// Modified z-score of the slowdown among all units, positive if slow; `None` if there are too few.
+    /// Modified z-score of this rank's or file's slowdown among all ranks or files, positive if slow; `None` if there are too few.
     pub z: Option<f64>,
-    /// True if the unit got slower than the others did.
+    /// True if this rank or file slowed down significantly more than the others did.
     pub outlier: bool,
 }
 
-/// Ranks, or files, of both runs.
+/// Comparison of all ranks, or of all files, between two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Units {
-    /// Comparison of all pairs: time per byte in reads and writes (signed-rank test).
+    /// Test over all pairs of ranks or files: time per byte in reads and writes (signed-rank test).
     pub test: Option<Over>,
-    /// Units, those that changed most first.
+    /// One row per rank or file, largest changes first.
     pub rows: Vec<UnitRow>,
 }
 
 /// Non-numeric property that differs between the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Name of the property.
+    /// Name of the property, as in `ranks per node`.
     pub what: String,
-    /// Value in the first run.
+    /// Value of the property in the first run.
     pub before: String,
-    /// Value in the second run.
+    /// Value of the property in the second run.
     pub after: String,
 }
 
-/// Identity of a run.
+/// Identity, size and completeness of one of the two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPart {
-    /// Job key.
+    /// Job key: the job's identifier.
     pub key: String,
-    /// Number of ranks.
+    /// Number of MPI ranks.
     pub ranks: u64,
     /// Number of processes.
     pub processes: u64,
     /// Number of nodes, if known.
     pub nodes: Option<u64>,
-    /// Time in all calls of the program, ns.
+    /// Time in all I/O calls that the program itself made, summed over processes, ns.
     pub time_ns: u64,
     /// Missing parts of the trace, and why.
     pub missing: Completeness,
 }
 
-/// Result of the comparison.
+/// Result of comparing two runs (or two sides of repeated runs).
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Comparison at the level of the job.
+    /// Comparison at the level of the whole job.
     pub job: Job,
-    /// First run.
+    /// Identity and size of the first run.
     pub before: RunPart,
-    /// Second run.
+    /// Identity and size of the second run.
     pub after: RunPart,
-    /// Program, MPI and settings that differ.
+    /// Differences in program, MPI and settings.
     pub setup: Vec<Changed>,
-    /// Hints that differ, by file.
+    /// Differences in MPI-IO hints, by file.
     pub hints: Vec<Changed>,
-    /// Layouts that differ, by file.
+    /// Differences in striping, by file.
     pub layouts: Vec<Changed>,
-    /// Comparison per operation.
+    /// Comparison of each operation.
     pub operations: Vec<OperationRow>,
-    /// Comparison per rank.
+    /// Comparison of the ranks.
     pub ranks: Units,
-    /// Comparison per file.
+    /// Comparison of the files.
     pub files: Units,
-    /// Number of tests in the false discovery rates.
+    /// Number of statistical tests over which false discovery rates are computed.
     pub tests: u64,
-    /// Findings.
+    /// Findings on the differences.
     pub findings: Vec<Finding>,
 }
 
-/// Formats a rate as in `3.1e-4`; `<1e-300` if it is 0.
+/// Formats a q-value, as in `3.1e-4`; `<1e-300` if it is 0.
 #[must_use]
 pub fn chance(q: f64) -> String {
     if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }

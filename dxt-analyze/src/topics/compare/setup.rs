@@ -1,4 +1,4 @@
-//! Differences in non-numeric properties: program, MPI, tracer, settings, layouts of files and hints.
+//! Differences in non-numeric properties: program, MPI, tracer, settings, and files' striping and hints.
 
 use super::files::Matched;
 use super::result::Changed;
@@ -42,13 +42,13 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
     out
 }
 
-/// Returns the difference in the number of processes that read or write for MPI-IO.
+/// Returns the difference in the number of processes that read or write on behalf of MPI-IO (aggregators); `None` if equal.
 #[must_use]
 pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
     differing("processes that read or write for MPI-IO", before.count().to_string(), after.count().to_string())
 }
 
-/// Formats the number of ranks per node: `32`, `1 to 32`, or `unknown` if the ranks' nodes are not known.
+/// Formats the number of ranks per node, as in `32` or `1 to 32`; `unknown` if the trace does not record the ranks' nodes.
 fn ranks_per_node(run: &Run) -> String {
     let mut all: BTreeMap<u32, u64> = BTreeMap::new();
     let known = |process: &&crate::model::Process| process.rank >= 0 && (process.node as usize) < run.nodes.len();
@@ -62,7 +62,7 @@ fn ranks_per_node(run: &Run) -> String {
     }
 }
 
-/// Returns the differences in the layouts of files in both runs. Storage targets are ignored: they differ with every file.
+/// Returns the differences in striping between matched files. Target numbers (OSTs) are ignored: they differ with every file.
 #[must_use]
 pub fn layouts(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     let of = |run: &Run, file: FileId| {
@@ -85,7 +85,7 @@ fn words(layout: &FileLayout) -> String {
     layout.layout.components.iter().map(component).collect::<Vec<String>>().join(", ")
 }
 
-/// Returns the differences in the hints of files in both runs.
+/// Returns the differences in MPI-IO hints between matched files.
 #[must_use]
 pub fn hints(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     type Hints<'a> = BTreeMap<FileId, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;

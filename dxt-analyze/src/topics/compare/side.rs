@@ -1,4 +1,4 @@
-//! Measurement of one of the two runs: its operations, ranks and files, summed and sampled in one pass.
+//! Measurement of one of the two runs: totals and samples of its operations, ranks and files, collected in one pass.
 
 use super::sums::{UnitSum, by_rank};
 use crate::model::{FileId, Run, Users, Within};
@@ -10,29 +10,29 @@ use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Sums and samples of one operation.
+/// Totals and samples of one operation in one run.
 #[derive(Clone, Debug, Default)]
 pub struct Operation {
-    /// Successful calls, bytes and time, including calls without a segment.
+    /// Successful calls, their bytes and time, including calls that were only counted and not recorded individually.
     pub sum: UnitSum,
     /// True if the operation moves bytes.
     pub is_data: bool,
-    /// Durations of single calls, ns.
+    /// Sample of the durations of single calls, ns.
     pub durations: Sample,
-    /// Bandwidths of single calls, bytes per second; reads and writes only.
+    /// Sample of the bandwidths of single reads or writes, bytes per second.
     pub bandwidths: Sample,
-    /// Sums by rank.
+    /// Totals of the operation per rank.
     pub ranks: BTreeMap<u64, UnitSum>,
 }
 
-/// Sums of a file.
+/// Totals of one file in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSum {
-    /// All calls of the program.
+    /// All calls that the program itself made on the file.
     pub calls: UnitSum,
-    /// Bytes read.
+    /// Bytes read from the file.
     pub read: u64,
-    /// Bytes written.
+    /// Bytes written to the file.
     pub written: u64,
     /// Time in reads and writes, ns.
     pub data_ns: u64,
@@ -47,27 +47,27 @@ impl FileSum {
         self.data_ns = self.data_ns.saturating_add(other.data_ns);
     }
 
-    /// Returns the bytes read and written.
+    /// Returns the sum of bytes read and bytes written.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
     }
 }
 
-/// Measurements of a run.
+/// Measurements of one run: totals per operation, rank and file.
 #[derive(Debug)]
 pub struct Side {
-    /// Sums and samples by operation.
+    /// Totals and samples of each operation.
     pub operations: BTreeMap<Group, Operation>,
-    /// Reads and writes of the program, by rank.
+    /// Totals of the program's own reads and writes per rank.
     pub ranks: BTreeMap<u64, UnitSum>,
-    /// Calls of the program, by file.
+    /// Totals of the program's own calls per file.
     pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write on behalf of MPI-IO.
     pub aggregators: Users,
-    /// Time in all calls of the program, ns.
+    /// Time in all I/O calls that the program itself made, summed over processes, ns.
     pub time_ns: u64,
-    /// Segments and blocks that the pass could not decode.
+    /// Number of segments and blocks of the trace that could not be decoded.
     pub lost: Lost,
 }
 

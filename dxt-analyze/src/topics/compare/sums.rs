@@ -1,23 +1,23 @@
-//! Sums of calls by rank and operation.
+//! Totals of calls by rank and operation.
 
 use crate::model::Run;
 use crate::shared::groups::{Group, group_of};
 use crate::shared::totals::StreamTotal;
 use std::collections::BTreeMap;
 
-/// Sums over some calls.
+/// Totals over the calls of one unit (operation, rank or file).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSum {
-    /// Number of operations.
+    /// Number of calls.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time in the operations, ns.
+    /// Time in the calls, ns.
     pub time_ns: u64,
 }
 
 impl UnitSum {
-    /// Adds the sums of `other`.
+    /// Adds the totals of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -25,10 +25,10 @@ impl UnitSum {
     }
 }
 
-/// Base of the keys of processes without a rank, larger than any rank.
+/// Base of the map keys of processes without a rank; larger than any rank.
 const WITHOUT_RANK: u64 = 1 << 32;
 
-/// Returns sums per group and rank. A process without a rank has a row of its own; records of several ranks are left out.
+/// Returns totals per operation and rank. A process without a rank gets a key of its own; records that stand for several ranks are omitted.
 #[must_use]
 pub fn by_rank(run: &Run, groups: &[Option<Group>], totals: &[StreamTotal]) -> BTreeMap<Group, BTreeMap<u64, UnitSum>> {
     let mut out: BTreeMap<Group, BTreeMap<u64, UnitSum>> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Comparison of the ranks and files of two runs: all by a signed-rank test; single ones with the rest by modified z-scores of ln(ratio).
+//! Comparison of the ranks and files of two runs: all pairs together by a signed-rank test; each one against the others by the modified
+//! z-score of ln(slowdown).
 
 use super::files::{How, Matched};
 use super::operations::over_pairs;
@@ -10,14 +11,14 @@ use crate::shared::stats::Robust;
 use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
-/// Rank or file before the verdict.
+/// Rank or file, before it is tested for being an outlier.
 struct Unit {
     row: UnitRow,
-    /// Sums of reads and writes in both runs.
+    /// Totals of reads and writes in the first run and in the second run.
     data: Option<(UnitSum, UnitSum)>,
 }
 
-/// Compares ranks, matched by number.
+/// Compares ranks, matched by rank number.
 #[must_use]
 pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     let all: BTreeSet<u64> = before.ranks.keys().chain(after.ranks.keys()).copied().collect();
@@ -29,7 +30,7 @@ pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     judged(units.collect(), least)
 }
 
-/// Compares files, matched by `matched`, whose places are indices into `kept`.
+/// Compares files as paired by `matched`, whose indices refer to the two lists in `kept`.
 #[must_use]
 pub fn files(
     runs: (&Run, &Run),
@@ -92,7 +93,7 @@ fn data(sum: &FileSum) -> UnitSum {
 }
 
 fn judged(mut units: Vec<Unit>, least: &Thresholds) -> Units {
-    // Time per byte; ranks and files that move no bytes are left out.
+    // Time per byte; ranks and files that move no bytes are omitted.
     let value = |sum: &UnitSum| (sum.bytes > 0 && sum.time_ns > 0).then(|| sum.time_ns as f64 / sum.bytes as f64);
     let pair = |unit: &Unit| unit.data.and_then(|(one, two)| Some((value(&one)?, value(&two)?)));
     let pairs: Vec<(f64, f64)> = units.iter().filter_map(pair).collect();
@@ -105,7 +106,7 @@ fn judged(mut units: Vec<Unit>, least: &Thresholds) -> Units {
         if let Some(robust) = &robust {
             let z = robust.z(log);
             unit.row.z = Some(z);
-            // Slower than before, and more so than the rest.
+            // Slower than in the first run, and slowed down more than the others.
             let against_rest = (log - robust.median).exp();
             unit.row.outlier =
                 z >= least.modified_z && ratio >= least.min_slowdown && against_rest >= least.min_slowdown;

@@ -1,4 +1,4 @@
-//! Conclusions of a comparison. A difference counts if it is large (thresholds) and significant (false discovery rate over all tests).
+//! Findings of a comparison. A difference is reported if it is large (thresholds) and significant (false discovery rate over all tests).
 
 use super::job_verdict;
 use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow, chance};
@@ -96,7 +96,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     })
 }
 
-/// Returns findings on increased calls or bytes, per rank if the number of ranks differs.
+/// Returns findings on an operation with more calls or bytes than before; compared per rank if the number of ranks differs.
 fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Finding> {
     let (one, two) = (result.before.ranks, result.after.ranks);
     let per_rank = one != two && one > 0 && two > 0;
@@ -140,7 +140,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     out
 }
 
-/// Returns a finding on ranks or files that got slower than the others did.
+/// Returns a finding on the ranks or files that slowed down more than the others did.
 fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &Thresholds) -> Option<Finding> {
     let found: Vec<&UnitRow> = rows.iter().filter(|row| row.outlier).collect();
     let first = found.first()?;

@@ -1,4 +1,4 @@
-//! Command `compare`: two runs of the same program, and the view of their differences.
+//! Command `compare`: two runs of the same program, and the output of their differences.
 
 use super::args::Args;
 use crate::findings::{self, Finding};
@@ -22,26 +22,26 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Result, and how many rows to display.
+/// Result of `compare`, and how many rows to display.
 #[derive(Debug, Serialize)]
 pub struct CompareReport {
-    /// Result of the comparison.
+    /// Result of the comparison, with findings.
     #[serde(flatten)]
     pub result: Comparison,
     /// Maximum number of ranks and files in a table.
     #[serde(skip)]
     pub top: usize,
-    /// Two runs that are compared in detail, those with the median run times; `None` without repeats.
+    /// With repeats: the two runs compared in detail, that with the median run time of each side. `None` without repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed: Option<[String; 2]>,
     #[serde(skip)]
     figures: Vec<Figure>,
 }
 
-/// Loads both runs and compares them.
+/// Loads both runs (or sides of repeated runs) and compares them.
 ///
 /// # Errors
-/// If a run cannot be loaded, or if the selection is empty in both.
+/// Returns an error if a run cannot be loaded, or if neither run has anything that the options select.
 pub fn compare(args: &Args) -> Result<CompareReport> {
     let (before, after) = args.ways()?;
     let inputs = |path: &PathBuf| Inputs {
@@ -99,14 +99,14 @@ fn repeats(
     Ok(report)
 }
 
-/// Compares two loaded runs, with the thresholds of the first.
+/// Compares two loaded runs; the thresholds of `before` apply to both.
 #[must_use]
 pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     let measured = |run: &Run| vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })];
     detailed([before, after], (measured(before), measured(after)), top)
 }
 
-/// Compares two runs in detail, and the sets of `measured` runs that they represent.
+/// Compares two runs in detail. `measured` contains the sets of repeated runs that they represent; these are compared at job level.
 fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));

@@ -1,55 +1,56 @@
-//! Data paths of both sides (before, after): the interface used, its time, and the share of lower layers in it.
+//! I/O interfaces of both sides (before, after): the layer that the program called, its time, and the share of lower layers in it.
 
 use crate::shared::bandwidth::LayerRow;
 use crate::text::units;
 use crate::topics::scaling::measure::RunRow;
 use serde::Serialize;
 
-/// Data path of one side for reads or for writes.
+/// Interface through which one side reads or writes, with its bytes, time and bandwidth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Way {
-    /// Layer called by the program, the one with most bytes.
+    /// Layer called by the program; if several, the one with most bytes.
     pub interface: String,
-    /// Bytes. This and all further fields are means over runs.
+    /// Bytes moved. This and all following fields are means over the side's runs.
     pub bytes: f64,
-    /// Time in the calls, summed over processes, ns.
+    /// Time in the interface's calls, summed over processes, ns.
     pub time_ns: f64,
-    /// Time in calls of lower layers inside: (name of the layer, ns).
+    /// Time in calls of lower layers made inside the interface's calls: (layer name, ns).
     pub inside: Vec<(String, f64)>,
-    /// Bandwidth in bytes/s, by the time of the slowest process, or by the sum of times ("effective") if the slowest is unknown on a side.
+    /// Bandwidth in bytes/s, by the slowest process's time; by the sum of all processes' times if the slowest is unknown on one of the
+    /// sides.
     pub bandwidth: f64,
-    /// True if `bandwidth` is by the slowest process.
+    /// True if `bandwidth` is based on the slowest process's time, false if on the sum of times.
     pub is_by_slowest: bool,
 }
 
-/// Reads or writes of both sides.
+/// Reads, or writes, of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// `read` or `write`.
     pub op: &'static str,
-    /// Data path of the first side.
+    /// Interface of the first side; `None` if it moved no data.
     pub before: Option<Way>,
-    /// Data path of the second side.
+    /// Interface of the second side; `None` if it moved no data.
     pub after: Option<Way>,
-    /// Relative change of the bandwidth, second / first - 1.
+    /// Relative change of the bandwidth: second side / first side - 1.
     pub change: Option<f64>,
-    /// Summary of both data paths in one line.
+    /// Summary of both sides in one line of text.
     pub line: String,
 }
 
 impl Direction {
-    /// True if both sides move data, through different interfaces.
+    /// True if both sides move data, but through different interfaces.
     #[must_use]
     pub fn is_other_interface(&self) -> bool {
         matches!((&self.before, &self.after), (Some(one), Some(two)) if one.interface != two.interface)
     }
 }
 
-/// Returns the reads and writes of both sides, if either side moves data.
+/// Compares the reads and the writes of both sides; a direction in which neither side moves data is omitted.
 #[must_use]
 pub fn directions(before: &[RunRow], after: &[RunRow]) -> Vec<Direction> {
     let of = |op: &'static str| {
-        // Ranks that share a record do not tell the slowest process.
+        // A record that stands for several ranks does not show which process was slowest.
         let is_known = before.iter().chain(after).all(|run| way_of(run, op, true).is_none_or(|way| way.is_by_slowest));
         let (before, after) = (way(before, op, is_known), way(after, op, is_known));
         let both = before.as_ref().zip(after.as_ref()).filter(|(one, _)| one.bandwidth > 0.0);
@@ -71,7 +72,7 @@ fn words(way: &Way) -> String {
     parts.join(", ")
 }
 
-/// Returns the data path of several runs: the interface of the first run that moves data, and means over the runs that use it.
+/// Returns the interface of a side of several runs: that of the first run that moves data, with means over the runs that use it.
 fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
     let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
     let interface = all.first()?.interface.clone();

@@ -5,13 +5,13 @@ use crate::session::{Inputs, Output};
 /// Command line of `counters`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `counters`
     #[command(flatten)]
     pub options: Options,
 }
@@ -22,7 +22,7 @@ pub struct Options {
     /// Number of files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
-    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
+    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds the share of this peak to each bandwidth
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }

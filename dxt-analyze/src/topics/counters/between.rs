@@ -1,6 +1,6 @@
-//! Processes with the minimum and the maximum time. For records that represent several ranks, only the fastest and the slowest rank of each
-//! file, their times, and the variance are known. The time of any other rank on such a file lies between these two, or is 0 if not all
-//! ranks used the file.
+//! Fastest and slowest process. A reduced record (one record that stands for several ranks) has only the fastest and the slowest rank per
+//! file, their times, and the variance. The time of any other rank on such a file lies between these two; it is 0 if the rank did not use
+//! the file.
 
 use super::fold::Times;
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -8,22 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
-/// Extremes and deviation of the times of processes.
+/// Minimum, maximum and standard deviation over processes of their time in I/O calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Extremes {
-    /// Minimum, ns; an upper bound if there are several records of all ranks.
+    /// Minimum, ns; an upper bound if several files have reduced records (one record that stands for several ranks).
     pub(super) min_ns: Option<u64>,
-    /// Maximum, ns; a lower bound if there are several records of all ranks.
+    /// Maximum, ns; a lower bound if several files have reduced records (one record that stands for several ranks).
     pub(super) max_ns: Option<u64>,
-    /// Process with the maximum.
+    /// Name of the process with the maximum.
     pub(super) slowest: String,
-    /// Standard deviation, ns.
+    /// Standard deviation of the time over processes, ns; `None` if not known.
     pub(super) deviation_ns: Option<f64>,
 }
 
-/// Returns the extremes of `of` over `times`. `whose` selects the spreads over ranks that apply: those of the given layers; if empty, those
-/// of each file at the layer that the program called; `None` for none. Returns `None` if ranks were reduced to one record and no spread
-/// tells their difference.
+/// Returns the extremes of the time that `of` selects from `times`. `whose` selects which reduced records also count: those of the given
+/// layers; if empty, those of each file at the layer that the program called; `None` for none. Returns `None` if ranks were reduced and no
+/// record tells how they differ.
 pub(super) fn extremes(
     run: &Run,
     times: &[(ProcessId, Times)],
@@ -45,7 +45,7 @@ pub(super) fn extremes(
         });
     }
     let spreads = spreads(run, whose?);
-    // Own time of each rank, and the ranks that a spread names.
+    // Time of each rank outside of reduced records, and the ranks that these records name as fastest or slowest.
     let mut own: BTreeMap<i64, u64> = BTreeMap::new();
     for (number, times) in &alone {
         let rank = run.process(*number).map_or(-1, |process| i64::from(process.rank));
@@ -83,7 +83,7 @@ pub(super) fn extremes(
     })
 }
 
-/// Returns the spreads of `layers`; if empty, the spread of each file at the layer that the program called.
+/// Returns the fastest and slowest ranks recorded for `layers`; if empty, those of each file at the layer that the program called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {

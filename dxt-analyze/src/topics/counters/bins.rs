@@ -2,11 +2,11 @@
 
 use trace_format::counters::SIZE_BINS;
 
-/// Names of the size bins, in bytes; a bound belongs to the lower bin.
+/// Names of the request size bins, in bytes; a boundary value belongs to the lower bin.
 pub(crate) const BINS: [&str; SIZE_BINS] =
     ["0-100", "100-1K", "1K-10K", "10K-100K", "100K-1M", "1M-4M", "4M-10M", "10M-100M", "100M-1G", "1G+"];
 
-/// Returns heading and name of a layer's column in histograms of reads or writes.
+/// Returns heading and machine-readable name of the column for a layer's reads or writes in histograms.
 pub(super) fn names(layer: &str, direction: &str) -> (&'static str, &'static str) {
     match (layer, direction) {
         ("POSIX", "read") => ("POSIX read", "posix_read"),

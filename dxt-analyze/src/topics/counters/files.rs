@@ -1,4 +1,4 @@
-//! Files by kind of use, by size and by mount point.
+//! Files grouped by use (read, written, both), by size and by mount point.
 
 use super::fold::{FileOp, KINDS, Sums, kind_of};
 use crate::model::{FileId, Run, Users, Within};
@@ -8,34 +8,34 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::OpClass;
 
-/// Use of one file. Counts and bytes are of the calls made by the program; calls made inside them are in the layers' tables.
+/// Use of one file. Counts and bytes cover only the program's own calls, not calls made inside other layers' calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileUse {
     /// Path of the file.
     pub file: String,
-    /// Mount point and type of its file system, or the first directory of its path if the trace has no mounts.
+    /// Mount point and file system type, or the first directory of the path if the trace has no mount table.
     pub place: String,
     /// Number of processes that used the file.
     pub processes: u64,
-    /// Number of opens, including those made inside other calls.
+    /// Number of opens, including opens made inside other layers' calls.
     pub opens: u64,
-    /// Number of reads.
+    /// Number of reads by the program.
     pub reads: u64,
-    /// Number of writes.
+    /// Number of writes by the program.
     pub writes: u64,
-    /// Bytes read.
+    /// Bytes read by the program.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Bytes written by the program.
     pub bytes_written: u64,
     /// Highest byte touched + 1, a lower bound of the file's size.
     pub extent: u64,
-    /// Time in reads, writes and other calls, summed over processes, ns.
+    /// Time in reads, in writes and in other calls, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Reads and writes whose position relative to the previous one is known.
+    /// Number of reads and writes whose position relative to the previous one is known.
     pub ordered: u64,
-    /// Reads and writes that began exactly at the end of the previous one.
+    /// Number of reads and writes that began exactly at the end of the previous one.
     pub consecutive: u64,
-    /// Reads and writes that began at or after the end of the previous one.
+    /// Number of reads and writes that began at or after the end of the previous one.
     pub sequential: u64,
     /// Start of the first call, ns since the job's start.
     pub first_ns: u64,
@@ -44,14 +44,14 @@ pub struct FileUse {
 }
 
 impl FileUse {
-    /// Returns the time in all calls, in ns.
+    /// Returns the time in reads, writes and other calls together, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.time_ns.iter().sum::<Sum>().get()
     }
 }
 
-/// Returns all files, those with most time first.
+/// Returns all files, sorted by time in calls, largest first.
 #[must_use]
 pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
     let mut files: BTreeMap<FileId, FileUse> = BTreeMap::new();
@@ -103,20 +103,20 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
     out
 }
 
-/// Files of one kind of use.
+/// Files of one kind of use, as in `read only`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileKinds {
-    /// `all`, `read only`, `write only`, `read and write`, `neither`.
+    /// Kind of use: `all`, `read only`, `write only`, `read and write` or `neither`.
     pub kind: &'static str,
-    /// Number of files.
+    /// Number of files of this kind.
     pub files: u64,
-    /// Mean extent, bytes.
+    /// Mean extent (highest byte touched + 1) of the files, bytes.
     pub mean_bytes: f64,
-    /// Largest extent, bytes.
+    /// Largest extent of a file, bytes.
     pub max_bytes: u64,
 }
 
-/// Counts files by kind of use.
+/// Counts files by kind of use (read only, write only, ...).
 #[must_use]
 pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
     let kind_of = |file: &FileUse| match (file.bytes_read > 0, file.bytes_written > 0) {
@@ -139,18 +139,18 @@ pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
     ["all", "read only", "write only", "read and write", "neither"].into_iter().map(row).collect()
 }
 
-/// Files whose extent lies in one size bin.
+/// Files whose extent (highest byte touched + 1) lies in one size bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeBin {
-    /// Index of the bin in [`trace_format::counters::SIZE_BOUNDS`].
+    /// Index of the size bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub bin: usize,
-    /// Number of files.
+    /// Number of files in the bin.
     pub files: u64,
     /// Bytes that the program read and wrote on these files.
     pub bytes: u64,
 }
 
-/// Counts files by extent, one row per bin of request sizes.
+/// Counts files by extent; the bins are those of request sizes.
 #[must_use]
 pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     let mut bins: Vec<SizeBin> = (0..SIZE_BINS).map(|bin| SizeBin { bin, files: 0, bytes: 0 }).collect();
@@ -163,22 +163,22 @@ pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     bins
 }
 
-/// Use of one file system.
+/// Totals over the files of one file system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
     /// Mount point and type, or the first directory of the paths.
     pub place: String,
-    /// Number of files.
+    /// Number of files on the file system.
     pub files: u64,
-    /// Bytes read.
+    /// Bytes read from its files.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Bytes written to its files.
     pub bytes_written: u64,
     /// Time in all calls, summed over processes, ns.
     pub time_ns: u64,
 }
 
-/// Sums bytes and time by mount point, those with most time first.
+/// Sums bytes and time per mount point, sorted by time, largest first.
 #[must_use]
 pub fn places(files: &[FileUse]) -> Vec<PlaceRow> {
     let mut places: BTreeMap<&str, PlaceRow> = BTreeMap::new();

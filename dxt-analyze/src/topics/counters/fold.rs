@@ -1,4 +1,5 @@
-//! Folds segments into counters as the tracer does when it keeps no segments: per process and stream, in the order of the calls.
+//! Reduces segments (records of single calls) to counters, per process and stream, in call order, as the tracer itself does in its
+//! counters-only mode.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
@@ -11,23 +12,23 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Accesses, Last, Profile};
 
-/// Operations that are distinguished on a file.
+/// Key of counters on a file: operation, caller, and success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOp {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Index into [`Run::ops`].
+    /// Operation, as an index into [`Run::ops`].
     pub op: u16,
-    /// Caller: the program or a layer.
+    /// Caller: the program or a layer, as in MPI-IO.
     pub within: Within,
-    /// True for failed calls.
+    /// True for failed calls, false for successful ones.
     pub failed: bool,
 }
 
-/// Number of kinds of time, see [`kind_of`].
+/// Number of classes of time: reads, writes, all else (see [`kind_of`]).
 pub const KINDS: usize = 3;
 
-/// Returns the kind of time: 0 for reads, 1 for writes, 2 for metadata and all else, including failed reads and writes.
+/// Returns the class of a call's time: 0 for reads, 1 for writes, 2 for metadata and all else, including failed reads and writes.
 #[must_use]
 pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
     match class {
@@ -37,16 +38,16 @@ pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
     }
 }
 
-/// Time of one process in calls, ns.
+/// Time that one process spent in calls, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time by layer (see [`layer_place`]) and kind (see [`kind_of`]), including nested calls.
+    /// Time by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
     pub layers: [[u64; KINDS]; LAYERS],
-    /// Time in calls that the program itself made.
+    /// Time in calls that the program itself made, not in calls made inside them.
     pub outermost: u64,
 }
 
-/// Number of layers in [`Times`].
+/// Number of layers distinguished in [`Times`].
 pub const LAYERS: usize = 5;
 
 /// Returns the index of a layer in [`Times`].
@@ -64,23 +65,23 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
 /// Reads or writes of a file through a layer: file, layer, true for writes, caller.
 pub type ProfileKey = (FileId, Layer, bool, Within);
 
-/// Sums over some processes.
+/// Totals over a set of processes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Counters per file and operation.
+    /// Counters per file, operation and caller.
     pub operations: FxHashMap<FileOp, Counters>,
-    /// Order of consecutive reads and writes.
+    /// Counts of sequential and consecutive reads and writes, per file, layer, direction and caller.
     pub orders: BTreeMap<ProfileKey, Order>,
     /// Access profiles per file and layer.
     pub profiles: Profiles,
     /// Processes that used each file.
     pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
-    /// Times per process.
+    /// Time in calls of each process.
     pub times: Vec<(ProcessId, Times)>,
 }
 
 impl Sums {
-    /// Appends the sums of later processes.
+    /// Appends the totals of processes that come later in the trace.
     fn append(&mut self, other: Self) {
         for (key, counters) in other.operations {
             self.operations.entry(key).or_default().merge(&counters);
@@ -97,7 +98,8 @@ impl Sums {
         self.times.extend(other.times);
     }
 
-    /// Assigns orders counted over all calls on a file to the caller of these calls, if there is only one: the program, HDF5 or MPI-IO.
+    /// Assigns counts of sequential and consecutive accesses, which were counted over all calls on a file, to the caller of these calls
+    /// (program, HDF5 or MPI-IO), if there is only one.
     fn settle(&mut self, run: &Run) {
         let mut makers: BTreeMap<(FileId, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
         for key in self.operations.keys().filter(|key| !key.failed) {
@@ -110,7 +112,7 @@ impl Sums {
         let places: Vec<ProfileKey> = self.orders.keys().filter(|place| whole(place)).copied().collect();
         for place in places {
             let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
-            // With several callers, it is not known which call followed which.
+            // With several callers, the trace does not tell whose call came before which.
             let maker = made_by.and_then(|made_by| made_by.first().copied()).unwrap_or(Within::Mpiio);
             if let Some(order) = self.orders.remove(&place) {
                 self.orders.entry((place.0, place.1, place.2, maker)).or_default().merge(&order);
@@ -118,10 +120,10 @@ impl Sums {
         }
     }
 
-    /// Adds one process: its folded segments, and the counters written by the tracer.
+    /// Adds the counters of one process: those computed from its segments, and those written by the tracer.
     fn process(&mut self, run: &Run, current: Current) {
         let Some(process) = run.process(current.number) else { return };
-        // Counts of all accesses by another tool replace those derived from segments.
+        // Counts by another tool (Darshan) over all accesses replace those derived from segments.
         let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
             .map(|def| ((FileId(def.file), def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
@@ -186,13 +188,14 @@ impl Sums {
     }
 }
 
-/// Process that is being folded.
+/// State of the process that is being read.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
-    /// Sums, end of the last call, and number of calls with an offset.
+    /// Per stream: counters, end of the last call, and number of calls with an offset.
     streams: Vec<(Counters, Previous, u64)>,
-    /// Index of the stream whose call order each stream continues: itself, or the first that differs only in having estimated offsets.
+    /// For each stream, index of the stream whose call order it continues: itself, or the first one that differs only in having estimated
+    /// offsets.
     follows: Vec<usize>,
     profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
 }
@@ -213,11 +216,11 @@ impl Current {
     }
 }
 
-/// Pass that folds segments.
+/// Pass over the segments that computes the counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fold;
 
-/// Sums by group of processes, and the last process of each thread, which may have more blocks.
+/// State of the pass: totals per group of processes, and per thread the last process read, of which more blocks may follow.
 #[derive(Debug, Default)]
 pub struct Partial {
     groups: BTreeMap<u32, Sums>,
@@ -231,12 +234,12 @@ impl Partial {
         }
     }
 
-    /// Returns the sums over all processes, including those without segments.
+    /// Returns the totals over all processes, including processes without segments.
     #[must_use]
     pub fn sums(mut self, run: &Run) -> Sums {
         self.finish(run);
         let mut all = Sums::default();
-        // In the order of processes: if there are more than sixteen sizes or strides, the order decides which are kept.
+        // In process order: of more than sixteen request sizes or strides, only sixteen are stored, and the order decides which.
         self.groups.into_values().for_each(|sums| all.append(sums));
         let mut seen = vec![false; run.processes.len()];
         for (number, _) in &all.times {
@@ -296,7 +299,7 @@ impl Analysis for Fold {
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
-        // Each group is read by one thread, so no group is in both; its last process is added at the end.
+        // Each group is read by one thread, so no group is in both maps. The thread's last process is added at the end.
         into.groups.extend(other.groups);
         into.unfinished.extend(other.unfinished);
     }

@@ -1,4 +1,4 @@
-//! Characterization in the HTML report.
+//! Result of `counters` in the HTML report.
 
 use super::steps::Steps;
 use super::{Characterization, Fold, characterize};
@@ -7,7 +7,7 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Characterization as a part of the report, see [`Reported`].
+/// Section of the HTML report with the result of `counters`; implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: (Fold, Steps),

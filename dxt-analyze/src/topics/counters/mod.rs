@@ -1,10 +1,10 @@
-//! Characterization: use of I/O by each file and by the whole job, in terms of Darshan's counters. Counters written by the tracer and
-//! segments of a full trace yield the same numbers, folded by the same code.
+//! Characterization of I/O per file and per job, in terms of Darshan's counters. Counters written by the tracer and the segments of a full
+//! trace yield the same numbers: the same code reduces both.
 //!
-//! * [`fold`]: the pass: counters per file and operation, profiles per file and layer, times per process.
+//! * [`fold`]: the pass: counters per file and operation, access profiles per file and layer, times per process.
 //! * [`result`]: the result.
-//! * `between`: processes with the minimum and the maximum time.
-//! * [`files`]: files by kind of use, by size and by mount point; [`open`]: by how long they were open.
+//! * `between`: times of the fastest and the slowest process.
+//! * [`files`]: files by use, size and mount point; [`open`]: by time open.
 //! * [`steps`], [`stepped`]: relations between consecutive calls: strides, seeks, alignment.
 
 pub mod args;
@@ -20,7 +20,7 @@ pub mod steps;
 mod tables_steps;
 pub mod view;
 
-/// Codes of this topic: none.
+/// Finding codes of this topic: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

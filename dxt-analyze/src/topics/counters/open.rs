@@ -1,4 +1,4 @@
-//! Files by how long they were open, and the part of that time in calls; the rest is idle (Carns et al., 2009, Figure 7b).
+//! How long each file was open, and how much of that time was spent in calls; the rest is idle (Carns et al., 2009, Figure 7b).
 
 use super::steps::Handles;
 use crate::model::{FileId, Process, ProcessId, Run, StreamIx, Users, Within};
@@ -9,35 +9,35 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Open time of a file. Times are summed over processes, ns.
+/// Time that a file was open, and time in calls on it. Times are summed over processes, ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OpenRow {
     /// Path of the file.
     pub file: String,
     /// Number of processes that opened the file.
     pub processes: u64,
-    /// Time from open to close.
+    /// Time between open and close, ns.
     pub open_ns: u64,
-    /// Time in calls of MPI-IO on the file.
+    /// Time in MPI-IO calls on the file, ns.
     pub mpiio_ns: u64,
-    /// Time in calls of POSIX on the file, including those inside MPI-IO.
+    /// Time in POSIX calls on the file, including those made inside MPI-IO, ns.
     pub posix_ns: u64,
-    /// Time in calls on the file that the program itself made, at any layer.
+    /// Time in calls on the file that the program itself made, at any layer, ns.
     pub called_ns: u64,
-    /// Time in which the file is open but no call of the program on it is in progress.
+    /// Time in which the file was open but none of the program's calls on it was in progress, ns.
     pub idle_ns: u64,
-    /// True if `open_ns` is from the first open to the last close of each process, because single ones are not recorded.
+    /// True if `open_ns` runs from each process's first open to its last close, because single opens and closes are not recorded.
     pub estimated: bool,
 }
 
-/// Opens and closes by one caller.
+/// Opens and closes of a file made by one caller (program or library).
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     opens: u64,
     closes: u64,
-    /// Sums of the recorded opens.
+    /// Count and summed times of the individually recorded opens.
     opened: Handles,
-    /// Sums of the recorded closes.
+    /// Count and summed times of the individually recorded closes.
     closed: Handles,
     /// Start of the first open, ns since the job's start.
     first: Option<u64>,
@@ -45,17 +45,17 @@ struct Level {
     last: u64,
 }
 
-/// Use of a file by one process.
+/// Use of one file by one process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
-    /// Outermost caller that opened the file; `None` until an open is seen.
+    /// Outermost caller (program or library) that opened the file; `None` until an open is seen.
     opener: Option<Within>,
     level: Level,
     mpiio_ns: u64,
     posix_ns: u64,
     called_ns: u64,
     last_call: u64,
-    /// True if the program itself made calls on the file. Files used only by MPI-IO (its lock test) are left out.
+    /// True if the program itself made calls on the file. Files used only inside MPI-IO (such as its lock test) are omitted.
     called: bool,
 }
 
@@ -81,7 +81,7 @@ impl Use {
         self.last_call = self.last_call.max(last);
         let Some(handle) = handle.filter(|_| within != Within::Overview) else { return };
         match self.opener {
-            // Opens and closes inside another caller's open or close do not count again.
+            // Opens and closes made inside another layer's open or close are not counted twice.
             Some(opener) if opener < within => return,
             Some(opener) if opener == within => {}
             _ => (self.opener, self.level) = (Some(within), Level::default()),
@@ -104,13 +104,13 @@ impl Use {
         sum.ends += handle.ends;
     }
 
-    /// Returns the time that the file was open in ns, and true if it is an estimate; `None` if the file was not opened. Files never closed
-    /// are open until the process ends. Overlapping handles count at most the whole span from the first open.
+    /// Returns the time that the file was open, in ns, and true if this is an estimate; `None` if the file was not opened. A file that is
+    /// never closed counts as open until the process ends. Overlapping opens count at most from the first open to the end.
     fn open_ns(&self, process: &Process, was_log: bool) -> Option<(u64, bool)> {
         let level = Some(&self.level).filter(|level| level.opens > 0 && self.called)?;
         let until = match level.closes >= level.opens {
             true => level.last,
-            // A log does not count closes: files stay open until the end of the last call, that of the last close.
+            // A Darshan log does not count closes: files count as open until the end of the last call, which should be the last close.
             false if was_log => self.last_call,
             false => process.end_ns.max(self.last_call),
         };
@@ -125,7 +125,7 @@ impl Use {
     }
 }
 
-/// Returns all files that were opened, those open longest first.
+/// Returns all files that were opened, longest open time first.
 #[must_use]
 pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, StreamIx), Handles>) -> Vec<OpenRow> {
     let mut files: BTreeMap<FileId, (OpenRow, Vec<ProcessId>)> = BTreeMap::new();
@@ -145,7 +145,8 @@ pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, S
         for (file, of_file) in uses {
             let Some((open_ns, estimated)) = of_file.open_ns(process, run.was_log()) else { continue };
             let (row, users) = files.entry(file).or_default();
-            // A record that represents several ranks has the sum of their calls, but first and last times over all of them.
+            // A reduced record (standing for several ranks) has the sum of the ranks' calls, but one first and one last time for all of
+            // them.
             let ranks = run.ranks_of(process, file, None);
             let open_ns = open_ns.saturating_mul(ranks);
             row.open_ns = row.open_ns.saturating_add(open_ns);

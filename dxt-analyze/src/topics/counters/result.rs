@@ -1,4 +1,4 @@
-//! Result of `counters`: the folded counts in the terms by which jobs are compared.
+//! Result of `counters`: the counters, in the terms by which jobs are usually compared.
 
 use super::between::extremes;
 use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
@@ -24,166 +24,169 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::Profile;
 
-/// Reads or writes of one layer, including calls made inside other layers' calls.
+/// Reads, or writes, of one layer over all files, including calls made inside other layers' calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AccessRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: String,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Number of calls.
+    /// Number of reads or writes.
     pub calls: u64,
-    /// Calls made by another layer.
+    /// Number of these calls that another layer made.
     pub nested: u64,
-    /// Bytes.
+    /// Bytes read or written.
     pub bytes: u64,
-    /// Time, summed over processes, ns.
+    /// Time in these calls, summed over processes, ns.
     pub time_ns: u64,
-    /// Longest call, ns; `None` if not known.
+    /// Duration of the longest call, ns; `None` if not known.
     pub max_ns: Option<u64>,
-    /// Calls whose position relative to the previous call is known.
+    /// Number of calls whose position relative to the previous call is known.
     pub ordered: u64,
-    /// Calls that began exactly at the end of the previous call of the same process, file and form.
+    /// Number of calls that began exactly at the end of the previous call of the same process, on the same file, in the same form.
     pub consecutive: u64,
-    /// Calls that began at or after the end of the previous call.
+    /// Number of calls that began at or after the end of the previous call.
     pub sequential: u64,
-    /// Calls by length, with the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of calls per request size bin, bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
 /// Access patterns of one layer over all files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PatternRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: String,
-    /// Reads and writes known individually.
+    /// Number of reads and writes whose size and offset were recorded.
     pub accesses: u64,
-    /// Most common lengths.
+    /// Most common request sizes, with their counts.
     pub sizes: Vec<CommonValue>,
-    /// Most common strides.
+    /// Most common strides (distance from the end of an access to the beginning of the next), with their counts.
     pub strides: Vec<CommonValue>,
     /// Number of switches between reading and writing.
     pub switches: u64,
-    /// Accesses to files whose alignment is known.
+    /// Number of accesses to files whose alignment is known.
     pub file_known: u64,
-    /// Accesses with known file alignment that did not begin at a multiple of it.
+    /// Number of these accesses that did not begin at a multiple of the file's alignment.
     pub file_unaligned: u64,
-    /// Accesses whose memory address is known.
+    /// Number of accesses whose memory buffer address is known.
     pub memory_known: u64,
-    /// Accesses whose address is no multiple of `memory_alignment`; `None` if no address is known.
+    /// Number of these accesses whose buffer address is no multiple of `memory_alignment`; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
     /// Memory alignment in bytes; `None` if no address is known.
     pub memory_alignment: Option<u64>,
 }
 
-/// Reads or writes of one layer and size bin: aligned compared with unaligned memory buffers.
+/// Calls of one layer, direction and request size bin: aligned compared with unaligned memory buffers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: String,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Index of the bin in [`trace_format::counters::SIZE_BOUNDS`].
+    /// Index of the size bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub size_bin: u8,
-    /// Calls with aligned buffers.
+    /// Number of calls with aligned memory buffers.
     pub aligned: u64,
     /// Mean duration of calls with aligned buffers, ns; `None` if there are none.
     pub aligned_mean_ns: Option<f64>,
-    /// Calls with unaligned buffers.
+    /// Number of calls with unaligned memory buffers.
     pub unaligned: u64,
     /// Mean duration of calls with unaligned buffers, ns; `None` if there are none.
     pub unaligned_mean_ns: Option<f64>,
 }
 
-/// Time of processes in calls of one layer.
+/// Time that processes spent in calls of one layer: mean, extremes and deviation over processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeRow {
-    /// Name of the layer, or `program` for all calls that the program itself made.
+    /// Name of the layer, or `program` for the program's own calls at all layers.
     pub layer: String,
-    /// `read`, `write`, `metadata`, or `all` for the program and for layers whose ranks were reduced to one record.
+    /// Class of calls: `read`, `write` or `metadata`; `all` for `program`, and for layers with reduced records (one that stands for several
+    /// ranks).
     pub kind: &'static str,
-    /// Mean over processes, ns.
+    /// Mean time per process, ns.
     pub mean_ns: f64,
-    /// Mean as a share of the job's run time.
+    /// Mean time as a share of the job's run time.
     pub of_runtime: f64,
-    /// Minimum over processes, ns; `None` if not known. An upper bound if the ranks of several files were reduced to one record each.
+    /// Time of the fastest process, ns; `None` if not known. An upper bound if several files have reduced records (one record that stands
+    /// for several ranks).
     pub min_ns: Option<u64>,
-    /// Maximum over processes, ns; `None` if not known. A lower bound if the ranks of several files were reduced to one record each.
+    /// Time of the slowest process, ns; `None` if not known. A lower bound if several files have reduced records (one record that stands
+    /// for several ranks).
     pub max_ns: Option<u64>,
-    /// Process with the maximum; empty if not known.
+    /// Name of the slowest process; empty if not known.
     pub slowest: String,
     /// Standard deviation over the processes, ns; `None` if not known.
     pub deviation_ns: Option<f64>,
 }
 
-/// Time on files of one process, or on files of several processes.
+/// Calls on unshared files (used by one process), or on shared files (used by several).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingRow {
-    /// True for files that several processes used.
+    /// True for shared files, false for files used by one process.
     pub shared: bool,
-    /// `read`, `write` or `metadata`.
+    /// Class of calls: `read`, `write` or `metadata`.
     pub kind: &'static str,
-    /// Calls made by the program itself.
+    /// Number of calls made by the program itself.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes read or written.
     pub bytes: u64,
-    /// Time divided by the number of processes of the job, ns.
+    /// Time in these calls divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
 }
 
-/// Result of the command.
+/// Result of `counters`: characterization of a job's I/O.
 #[derive(Clone, Debug, Serialize)]
 pub struct Characterization {
-    /// Number of processes covered.
+    /// Number of processes in the result.
     pub processes: u64,
-    /// Time from the earliest start to the last end, ns.
+    /// Run time: from the earliest process start to the last process end, ns.
     pub runtime_ns: u64,
-    /// Reads and writes per layer.
+    /// Reads and writes of each I/O layer.
     pub accesses: Vec<AccessRow>,
-    /// Strides of recorded calls, and how many of them follow a seek.
+    /// Strides of individually recorded calls, and the number of calls that follow a seek.
     pub strides: Vec<StrideRow>,
-    /// Alignment of recorded calls by form of call.
+    /// Alignment of individually recorded calls, by layer, caller and form of call.
     pub alignment: Vec<AlignmentRow>,
     /// Files by how long they were open, longest first.
     pub open_files: Vec<OpenRow>,
     /// Number of files that were opened, including unlisted ones.
     pub open_file_count: u64,
-    /// Bandwidths per layer and caller.
+    /// Bandwidth per I/O layer and caller.
     pub bandwidths: Vec<LayerRow>,
-    /// Access patterns per layer.
+    /// Request sizes, strides and alignment per I/O layer.
     pub patterns: Vec<PatternRow>,
-    /// Durations with aligned and unaligned memory buffers, by size; empty if not known.
+    /// Durations with aligned and unaligned memory buffers, by request size; empty if buffer addresses are not known.
     pub memory: Vec<MemoryRow>,
-    /// Times of processes.
+    /// Time per process, by layer and class of calls.
     pub times: Vec<TimeRow>,
-    /// Files of one process compared with files of several.
+    /// Calls on files used by one process, compared with calls on files used by several.
     pub sharing: Vec<SharingRow>,
-    /// Files by kind of use.
+    /// Files by use: read only, write only, ...
     pub kinds: Vec<FileKinds>,
-    /// Files by size.
+    /// Number of files in each size bin.
     pub file_sizes: Vec<SizeBin>,
     /// Bytes and time by mount point.
     pub places: Vec<PlaceRow>,
-    /// Files, those with most time first.
+    /// Use of each file, sorted by time in calls, largest first.
     pub files: Vec<FileUse>,
     /// Number of files, including unlisted ones.
     pub file_count: u64,
-    /// Datatypes of MPI-IO calls.
+    /// Datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Extents of the datatypes.
+    /// Extents of these datatypes.
     pub datatype_extents: Vec<ExtentRow>,
-    /// Missing parts of the trace.
+    /// Missing parts of the trace, and why.
     pub missing: Completeness,
-    /// Findings on the trace itself.
+    /// Findings on the quality of the trace itself.
     pub findings: Vec<Finding>,
 }
 
-/// Names of the kinds of time, by index.
+/// Names of the classes of time, by index from [`kind_of`].
 const KIND_NAMES: [&str; KINDS] = ["read", "write", "metadata"];
 /// Names of the layers, by index from [`layer_place`].
 const LAYER_NAMES: [&str; LAYERS] = ["POSIX", "STDIO", "MPIIO", "HDF5", "other"];
 
-/// Builds the result; lists the first `top` files.
+/// Builds the result; at most `top` files are listed.
 #[must_use]
 pub fn characterize(
     run: &Run,
@@ -252,7 +255,7 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
         nested,
         bytes: all.bytes,
         time_ns: all.duration,
-        // A longest call of 0 ns means not known, unless no call took time.
+        // A longest call of 0 ns means that it is not known, unless all calls took 0 ns.
         max_ns: Some(all.max_duration).filter(|longest| *longest > 0 || all.duration == 0 && !run.was_log()),
         ordered: order(layer, kind).known,
         consecutive: order(layer, kind).consecutive,

@@ -1,4 +1,4 @@
-//! Results of [`super::steps`] as rows.
+//! Conversion of the results of [`super::steps`] to rows of tables.
 
 use super::steps::{FormKey, Partial, Strides};
 use crate::model::Within;
@@ -6,37 +6,37 @@ use crate::topics::layers::parts::Form;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Recorded reads or writes of one layer, by distance from the end of the previous call to the beginning of the next.
+/// Strides of one layer's reads or writes. Stride: distance from the end of the previous call to the beginning of the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrideRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: &'static str,
     /// `read` or `write`.
     pub direction: &'static str,
     /// Number of recorded reads or writes.
     pub accesses: u64,
-    /// Reads or writes directly after a seek of the same thread on the file in the same layer.
+    /// Number of reads or writes whose preceding call, by the same thread on this file in this layer, was a seek.
     pub after_seek: u64,
-    /// Strides below 0 by distance, with the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of backward strides (below 0) by distance, bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
-    /// Strides of 0.
+    /// Number of strides of 0: the call begins where the previous one ended.
     pub none: u64,
-    /// Strides above 0, by distance.
+    /// Number of forward strides (above 0) by distance, same bins.
     pub on: [u64; SIZE_BINS],
 }
 
-/// Recorded reads and writes of one form.
+/// Alignment in the file of the recorded reads and writes of one form of call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AlignmentRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: &'static str,
     /// Caller: `program`, `HDF5` or `MPI-IO`.
     pub called_by: &'static str,
-    /// Form of MPI-IO calls; empty for others.
+    /// Form of the MPI-IO calls, as in `collective`; empty for other layers.
     pub form: &'static str,
-    /// Calls on files whose alignment (stripe size, or preferred I/O size) is known.
+    /// Number of calls on files whose alignment (stripe size or preferred I/O size) is known.
     pub known: u64,
-    /// Calls in `known` that do not begin at a multiple of the alignment.
+    /// Number of these calls that do not begin at a multiple of the alignment.
     pub unaligned: u64,
 }
 
@@ -55,7 +55,7 @@ pub fn strides(found: &Partial) -> Vec<StrideRow> {
     found.strides.iter().map(row).collect()
 }
 
-/// Returns alignment by form of call.
+/// Returns alignment counts by form of call.
 #[must_use]
 pub fn alignment(found: &Partial) -> Vec<AlignmentRow> {
     let row = |(&(layer, within, form), aligned): (&FormKey, &super::steps::Aligned)| AlignmentRow {

@@ -1,5 +1,5 @@
-//! Relations between consecutive recorded calls: signed strides, reads and writes after a seek, alignment by form of call; and how long
-//! files were open. The most common strides are in [`super::fold`], in bounded form and also for calls without segments.
+//! Relations between consecutive recorded calls: signed strides, seeks, alignment by form of call, and how long files were open. The most
+//! common strides are computed in [`super::fold`], which also covers calls without segments.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::{Layer, OpClass};
 
-/// Distances from the end of the previous call to the beginning of the next.
+/// Strides of reads or writes: distance from the end of the previous call to the beginning of the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strides {
-    /// Calls that begin before that end, by distance; bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of calls that begin before the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
-    /// Calls that begin exactly at that end.
+    /// Number of calls that begin exactly at the previous call's end.
     pub none: u64,
-    /// Calls that begin after that end, by distance.
+    /// Number of calls that begin after the previous call's end, by distance, same bins.
     pub on: [u64; SIZE_BINS],
-    /// Number of reads or writes, including those without a stride.
+    /// Number of reads or writes, including those without a known stride.
     pub accesses: u64,
-    /// Reads or writes after a seek: the thread's previous call on the file in this layer was a seek (opens and the like are ignored).
+    /// Number of reads or writes whose preceding call, by the same thread on this file in this layer, was a seek (opens etc. are ignored).
     pub after_seek: u64,
 }
 
 impl Strides {
-    /// Adds `count` calls with the same stride; `None` means too far for an `i64`.
+    /// Adds `count` calls with the same stride in bytes; `None` if the distance does not fit into an `i64`.
     fn add(&mut self, stride: Option<i64>, count: u64) {
         let (bins, distance) = match stride {
             Some(0) => {
@@ -47,20 +47,20 @@ impl Strides {
     }
 }
 
-/// Calls of one form with known alignment in the file.
+/// Alignment in the file of the calls of one form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
-    /// Calls on files whose alignment is known.
+    /// Number of calls on files whose alignment is known.
     pub known: u64,
-    /// Calls in `known` that do not begin at a multiple of the alignment.
+    /// Number of these calls that do not begin at a multiple of the alignment.
     pub unaligned: u64,
 }
 
 impl Aligned {
-    /// Adds a call at `offset` of a file with `alignment` bytes; an alignment of 0 means not known.
+    /// Adds a call at `offset` of a file with an alignment of `alignment` bytes; 0 means that the alignment is not known.
     #[inline]
     fn add(&mut self, offset: u64, alignment: u64) {
-        // Nearly always a power of two, and a division is slow.
+        // The alignment is nearly always a power of two, and a division is slow.
         let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment.max(1) };
         self.known += u64::from(alignment > 0);
         self.unaligned += u64::from(alignment > 0 && beside != 0);
@@ -72,47 +72,47 @@ impl Aligned {
     }
 }
 
-/// Opens or closes of one stream; times in ns since the job's start.
+/// Opens, or closes, of one stream; times in ns since the job's start. Open time = sum of closes' times - sum of opens' times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
-    /// Number of calls.
+    /// Number of opens or closes.
     pub calls: u64,
-    /// Sum of the start times.
+    /// Sum of the calls' start times.
     pub starts: u128,
-    /// Sum of the end times.
+    /// Sum of the calls' end times.
     pub ends: u128,
 }
 
-/// Form of calls by which alignment is reported: layer, caller, and for MPI-IO the kind of call.
+/// Key of alignment counts: layer, caller, and for MPI-IO the form of the call.
 pub type FormKey = (Layer, Within, Option<Form>);
 
-/// Pass over consecutive calls.
+/// Pass over the segments that relates consecutive calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps;
 
-/// State of the pass.
+/// State and result of the pass.
 #[derive(Debug, Default)]
 pub struct Partial {
     /// Strides by layer; the flag is true for writes.
     pub strides: BTreeMap<(Layer, bool), Strides>,
-    /// Alignment by form.
+    /// Alignment by form of call.
     pub aligned: BTreeMap<FormKey, Aligned>,
-    /// Opens and closes by process and stream.
+    /// Opens and closes per process and stream.
     pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
 
-/// Process that is being read.
+/// State of the process that is being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
     thread: u32,
     streams: Vec<What>,
-    /// Positions by file and layer.
+    /// Last positions per file and layer.
     places: Vec<FilePosition>,
 }
 
-/// Kind of a stream's calls.
+/// Kind of call that a stream records.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Data { place: usize, writes: bool, layer: Layer, form: FormKey, alignment: u64 },
@@ -121,7 +121,7 @@ enum What {
     Other,
 }
 
-/// Position of a process in a file, through one layer.
+/// Last position of a process in a file, through one layer.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilePosition {
     /// End offsets of the last read and of the last write.
@@ -187,7 +187,7 @@ impl Analysis for Steps {
                     strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
-                    // Neighbours mostly have the same stride: they are added together.
+                    // Consecutive calls usually have the same stride: they are added in one step.
                     let mut alike = (Some(0), 0);
                     for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
                         if offset < 0 {
@@ -232,7 +232,7 @@ impl Analysis for Steps {
         for (key, aligned) in other.aligned {
             into.aligned.entry(key).or_default().merge(&aligned);
         }
-        // Each process is read by one thread.
+        // Each process is read by one thread, so no key is in both maps.
         into.handles.extend(other.handles);
     }
 }

@@ -6,7 +6,7 @@ use super::stepped::{AlignmentRow, StrideRow};
 use crate::render::{Cell, Table};
 use crate::text::units;
 
-/// Bin of signed strides.
+/// Row of the stride table: direction and size bin of a stride.
 #[derive(Clone, Copy)]
 enum Bin {
     Back(usize),
@@ -33,7 +33,7 @@ impl Bin {
     }
 }
 
-/// Builds the table of signed strides: backward strides first, the longest at the top.
+/// Builds the table of signed strides, from the longest backward stride to the longest forward stride.
 pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     let back = (0..BINS.len()).rev().map(Bin::Back);
     let bins = back.chain([Bin::None]).chain((0..BINS.len()).map(Bin::On));
@@ -48,7 +48,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     table.done()
 }
 
-/// Builds the table of calls after seeks; empty if there are no seeks.
+/// Builds the table of reads and writes that follow a seek; empty if there are no seeks.
 pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
     let rows = rows.iter().filter(|_| rows.iter().any(|row| row.after_seek > 0));
     Table::of("seeks", "Reads and writes on record that follow a seek", rows)

@@ -1,4 +1,4 @@
-//! Command `counters`: one ordered pass, and the view of the characterization.
+//! Command `counters`: one pass over the trace in call order, and the output of its result.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -25,7 +25,7 @@ const BANDWIDTHS: &str =
 /// Loads a run and characterizes it.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if the inputs cannot be loaded.
 pub fn counters(args: &Args) -> Result<Characterization> {
     let run = crate::session::open(&args.inputs)?;
     let mut found = counters_of(&run, args.options.top);
@@ -33,7 +33,7 @@ pub fn counters(args: &Args) -> Result<Characterization> {
     Ok(found)
 }
 
-/// Characterizes a loaded run; lists `top` files.
+/// Characterizes a loaded run; lists at most `top` files.
 #[must_use]
 pub fn counters_of(run: &Run, top: usize) -> Characterization {
     let bar = Bar::new(run.segments(), "counters");
@@ -87,7 +87,7 @@ impl Report for Characterization {
     }
 }
 
-/// Returns a cell with a count, empty if the count is not known.
+/// Returns a table cell with `count`, or an empty cell if `known` is false.
 fn some(known: bool, count: u64) -> Cell {
     if known { Cell::Count(count) } else { Cell::None }
 }

@@ -1,4 +1,4 @@
-//! Advice on the job as a whole, derived from its layers; advice on single files is in [`super::file_advice`].
+//! Findings on the job as a whole, derived from its layers. Findings on single files are in [`super::file_advice`].
 
 use super::dissection::RankRow;
 use super::evidence::severity;
@@ -63,7 +63,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
         evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
-        // A single rank has no peers to write collectively with.
+        // A single rank cannot benefit from collective writes.
         saving: None, hint: if found.ranks.len() > 1 {
             "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
              write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
@@ -191,11 +191,11 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     })
 }
 
-/// Maximum ratio of the largest time to the mean, to consider ranks' shares even.
+/// Maximum ratio of the slowest rank's time to the mean at which times still count as evenly distributed.
 const EVEN: f64 = 1.5;
 
-/// Returns the number of ranks that make system calls inside MPI-IO, if there are several with about even time. If never two of them do so
-/// at once, they are serialized although all could work (aliasing on aggregators).
+/// Returns the number of ranks that make system calls inside MPI-IO, if there are several and their times are about equal. If no two of
+/// them ever do so at the same time, their calls are serialized although all could work in parallel (aliasing on aggregators).
 fn by_turns(found: &Layers) -> Option<u64> {
     let times = || found.ranks.iter().map(|row| row.mpiio.inside.data().time_ns).filter(|ns| *ns > 0);
     let (count, most) = (times().count() as u64, times().max()?);

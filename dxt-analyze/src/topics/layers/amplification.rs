@@ -1,5 +1,5 @@
-//! Amplification: bytes that reach the system per byte requested from MPI-IO, per file. Above 1 is data sieving (a block is read, a part of
-//! it changed, and the block written back); below 1, several ranks requested the same bytes.
+//! Amplification per file: bytes that system calls move / bytes requested from MPI-IO. Above 1: data sieving (MPI-IO reads a block, changes
+//! a part of it, and writes the block back). Below 1: several ranks requested the same bytes.
 
 use super::parts::{CallSum, Form, Inside};
 use super::pass::Partial;
@@ -9,32 +9,33 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// File that was accessed through MPI-IO.
+/// I/O on one file through MPI-IO, and the POSIX calls that MPI-IO made for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileRow {
     /// Path of the file.
     pub file: String,
-    /// Reads of MPI-IO.
+    /// MPI-IO reads of the file.
     pub mpiio_reads: CallSum,
-    /// Writes of MPI-IO.
+    /// MPI-IO writes of the file.
     pub mpiio_writes: CallSum,
-    /// Number of collective calls among these reads and writes.
+    /// Number of collective calls among the MPI-IO reads and writes.
     pub collective_calls: u64,
-    /// Blocking independent calls among these reads and writes.
+    /// Blocking independent calls among the MPI-IO reads and writes.
     pub independent: CallSum,
-    /// Number of processes that called MPI-IO's reads or writes on the file.
+    /// Number of processes that made MPI-IO reads or writes on the file.
     pub processes: u64,
-    /// Reads of POSIX inside MPI-IO.
+    /// POSIX reads made inside MPI-IO calls.
     pub posix_reads: CallSum,
-    /// Writes of POSIX inside MPI-IO.
+    /// POSIX writes made inside MPI-IO calls.
     pub posix_writes: CallSum,
-    /// Lock acquisitions and releases inside MPI-IO's writes and reads.
+    /// Lock acquisitions and releases made inside MPI-IO's writes and reads.
     pub locking: CallSum,
-    /// Reads of POSIX inside writes of MPI-IO (read-modify-write): recorded ones, or all reads of a file that MPI-IO was not asked to read.
+    /// POSIX reads made inside MPI-IO writes (read-modify-write). Without individual records: all POSIX reads, if the program made no
+    /// MPI-IO reads of the file.
     pub reads_in_writes: CallSum,
-    /// Bytes read by POSIX, without read-modify-write, per byte requested from MPI-IO's reads.
+    /// Bytes read by POSIX calls (except read-modify-write) / bytes requested by MPI-IO reads.
     pub read_amplification: Option<f64>,
-    /// Bytes read and written by POSIX for writes, per byte requested from MPI-IO's writes.
+    /// Bytes that POSIX calls read and wrote for MPI-IO writes / bytes requested by MPI-IO writes.
     pub write_amplification: Option<f64>,
 }
 
@@ -45,13 +46,13 @@ impl FileRow {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
-    /// True if most MPI-IO calls on the file are collective: bytes in excess then lie between all ranks' pieces.
+    /// True if most MPI-IO calls on the file are collective. Bytes moved in excess then lie in gaps between the regions of all ranks.
     pub(super) fn is_collective(&self) -> bool {
         self.collective_calls > self.independent.calls
     }
 
     fn settle(&mut self) {
-        // A log of counters does not record which call made a read.
+        // Counters alone (as in a log) do not tell which MPI-IO call made a POSIX read.
         if self.mpiio_reads.calls == 0 && self.reads_in_writes.calls == 0 {
             self.reads_in_writes = self.posix_reads;
         }
@@ -63,7 +64,7 @@ impl FileRow {
     }
 }
 
-/// Returns all files that MPI-IO read or wrote, those with most time first.
+/// Returns all files that MPI-IO read or wrote, sorted by time in MPI-IO, largest first.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
     let mut rows: BTreeMap<FileId, FileRow> = BTreeMap::new();
@@ -106,7 +107,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
     all.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns the calls inside MPI-IO's writes, by file.
+/// Returns, per file, the system calls made inside MPI-IO writes.
 fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
     let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {

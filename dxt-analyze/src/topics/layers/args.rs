@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// Command line of `layers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `layers`
     #[command(flatten)]
     pub options: Options,
 }
@@ -26,7 +26,7 @@ pub struct Options {
     /// Number of rows per table: slowest ranks and collective operations, files with most time
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
-    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
+    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds the share of this peak to each bandwidth
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }

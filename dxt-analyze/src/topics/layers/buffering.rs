@@ -1,5 +1,5 @@
-//! Collective calls by file: the ranks that make the system calls (aggregators), the merging of many ranks' small pieces into few large
-//! requests, and a breakdown of each collective operation's time.
+//! Collective calls by file: ranks that make the system calls (aggregators), merging of many ranks' small requests into few large ones, and
+//! a breakdown of each collective operation's time.
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
@@ -10,12 +10,12 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
 
-/// Rank that moves data for others.
+/// Rank that moves data on behalf of others in collective calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregator {
     /// Name of the process, as in `rank 3`.
     pub process: String,
-    /// Host name.
+    /// Host name of the process's node.
     pub node: String,
     /// System calls of the process that move data inside collective calls.
     #[serde(flatten)]
@@ -29,34 +29,35 @@ pub struct BufferingRow {
     pub file: String,
     /// `read` or `write`.
     pub op: &'static str,
-    /// Calls of all ranks, and the calls made inside them.
+    /// Collective calls of all ranks, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
     /// Number of processes that took part.
     pub processes: u64,
     /// Number of processes that requested any bytes.
     pub with_bytes: u64,
-    /// Number of nodes of these processes.
+    /// Number of nodes on which these processes run.
     pub nodes: u64,
-    /// Mean bytes per call; 0 if there are none.
+    /// Mean bytes per collective call of one process; 0 if there are none.
     pub mean_call_bytes: u64,
-    /// Mean bytes per system call inside that moves data; 0 if there are none.
+    /// Mean bytes per system call that moves data inside collective calls; 0 if there are none.
     pub mean_request_bytes: u64,
-    /// True if pieces of several calls were merged: fewer processes reach the system than request bytes, or mean request ≥ 2 × mean call.
+    /// True if requests of several calls were merged: fewer processes make system calls than request bytes, or `mean_request_bytes` ≥ 2 ×
+    /// `mean_call_bytes`.
     pub buffered: bool,
-    /// Hints in effect that decide about aggregation: `cb_nodes`, `romio_cb_write`, ...
+    /// Values in effect of the hints that control aggregation: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
     /// Stripe count of the file's layout, if known.
     pub stripe_count: Option<u64>,
-    /// Means over the aggregators alone; see [`Means`].
+    /// Mean times per aggregator; see [`Means`].
     pub aggregators_mean: Means,
-    /// Means over all processes that took part.
+    /// Mean times per participating process; see [`Means`].
     pub processes_mean: Means,
-    /// Processes that reach the system, those with most bytes first.
+    /// Processes that make system calls inside the collective calls, sorted by bytes, largest first.
     pub aggregators: Vec<Aggregator>,
 }
 
-/// Hints that select aggregators and their buffers.
+/// Hints that select aggregators and the size of their buffers.
 const HINTS: [&str; 6] =
     ["cb_nodes", "cb_buffer_size", "romio_cb_read", "romio_cb_write", "romio_no_indep_rw", "cb_config_list"];
 
@@ -71,7 +72,7 @@ fn stream_of(run: &Run, key: (ProcessId, StreamIx)) -> Option<&Stream> {
     run.process(key.0)?.stream(key.1)
 }
 
-/// Returns the blocking collective reads and writes by file, those with most time first.
+/// Returns the blocking collective reads and writes per file, sorted by time, largest first.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], partial: &Partial) -> Vec<BufferingRow> {
     let mut all: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
@@ -141,90 +142,92 @@ fn row(run: &Run, layouts: &[Option<FileLayout>], (file, writes): (FileId, bool)
     }
 }
 
-/// One collective operation; times in ns.
+/// One collective operation: the matching calls of all ranks; times in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectiveRow {
     /// Path of the file.
     pub file: String,
     /// Name of the operation, as in `write collective`.
     pub op: String,
-    /// Sequence number among these operations on the file, from 0.
+    /// Sequence number among the file's operations of this name, from 0.
     pub number: u64,
-    /// Number of calls.
+    /// Number of calls, one per participating rank.
     pub calls: u64,
-    /// Bytes requested.
+    /// Bytes requested by all ranks.
     pub bytes: u64,
-    /// Start of the first call, ns since the job's start.
+    /// Start of the first rank's call, ns since the job's start.
     pub start_ns: u64,
-    /// Time from the first start to the last end.
+    /// Wall time from the first rank's start to the last rank's end.
     pub wall_ns: u64,
-    /// Time from the first start to the last start.
+    /// Time between the first and the last rank's start.
     pub skew_ns: u64,
-    /// Time that all calls together waited for the last call to begin; 0 if a call had ended before (so it did not wait).
+    /// Time that ranks waited for the last rank to begin, summed over ranks; 0 if a rank's call ended before that, since it did not wait.
     pub wait_ns: u64,
-    /// Process that began last.
+    /// Name of the process that began last.
     pub last: String,
-    /// Wall time after the last start in which the busiest rank was in system calls.
+    /// Wall time after the last rank's start in which the busiest rank was in system calls.
     pub storage_ns: u64,
-    /// Process with most time in system calls.
+    /// Name of the busiest process: the one with most time in system calls.
     pub busiest: String,
-    /// Wall time after the last start in which the busiest rank was not in system calls: communication, copying.
+    /// Wall time after the last rank's start in which the busiest rank was not in system calls: communication, copying.
     pub rest_ns: u64,
-    /// Time in the calls, summed.
+    /// Time in the calls, summed over ranks.
     pub time_ns: u64,
-    /// Number of processes that moved data by system calls inside.
+    /// Number of processes that moved data by system calls inside their collective call.
     pub aggregators: u64,
-    /// Number of system calls that moved data.
+    /// Number of system calls that moved data inside the collective calls.
     pub data_calls: u64,
     /// Bytes moved by these system calls.
     pub data_bytes: u64,
 }
 
-/// Rank that others waited for.
+/// Rank that was the last to begin collective operations, so that others waited for it (straggler).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateRow {
     /// Name of the process, as in `rank 3`.
     pub process: String,
-    /// Host name.
+    /// Host name of the process's node.
     pub node: String,
     /// Number of collective operations that the rank was the last to begin.
     pub times: u64,
-    /// Time that the other ranks waited for it in these operations, summed, ns.
+    /// Time that the other ranks waited for this rank in these operations, summed over ranks and operations, ns.
     pub wait_ns: u64,
 }
 
-/// Sums over the matched collective operations.
+/// Totals over the matched collective operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collectives {
-    /// Reason why operations are not matched; `None` if all are.
+    /// Reason why some or all operations could not be matched across ranks; `None` if all could.
     pub not_matched: Option<String>,
-    /// Number of operations that were matched.
+    /// Number of operations that were matched across ranks.
     pub followed: u64,
-    /// Sampling: one in this many operations is matched; 1 for all.
+    /// Sampling factor: one in this many operations is matched; 1 if all are.
     pub followed_one_in: u64,
-    /// Number of calls.
+    /// Number of calls in the matched operations.
     pub calls: u64,
-    /// Time in the calls, summed, ns.
+    /// Time in the calls, summed over ranks and operations, ns.
     pub time_ns: u64,
-    /// Wall-clock times from first start to last end, summed, ns.
+    /// Wall time from the first rank's start to the last rank's end, summed over operations, ns.
     pub wall_ns: u64,
-    /// Wall time from the first to the last rank's start, summed, ns.
+    /// Wall time from the first to the last rank's start, summed over operations, ns.
     pub skew_ns: u64,
-    /// Wall time after the last start in which the busiest rank was in system calls, summed, ns.
+    /// Wall time after the last rank's start in which the busiest rank was in system calls, summed over operations, ns.
     pub storage_ns: u64,
-    /// Wall time after the last start in which the busiest rank was not in system calls, summed, ns.
+    /// Wall time after the last rank's start in which the busiest rank was not in system calls, summed over operations, ns.
     pub rest_ns: u64,
-    /// Sum of rest × participating ranks over operations, ns.
+    /// Sum over operations of rest (as in `rest_ns`) × number of participating ranks, ns.
     pub rest_of_all_ns: u64,
-    /// Time that ranks waited for the last rank, summed, ns; only operations that no rank had left before the last one began.
+    /// Time that ranks waited for the last rank, summed over ranks and operations, ns. Operations in which a rank's call ended before the
+    /// last rank began count as 0.
     pub wait_ns: u64,
-    /// Slowest operations, slowest first.
+    /// Slowest collective operations, slowest first.
     pub slowest: Vec<CollectiveRow>,
-    /// Ranks that were waited for, longest wait first.
+    /// Ranks that others waited for, longest wait first.
     pub late: Vec<LateRow>,
 }
 
-/// Sums the matched operations and lists the `top` slowest. Operations with unrecorded calls are left out: matching needs their order.
+/// Computes totals of the matched operations, and lists the `top` slowest. Operations with calls that were not recorded individually are
+/// omitted, since matching needs their order.
 #[must_use]
 pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     let folded = folded(run);
@@ -291,7 +294,7 @@ fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
     }
 }
 
-/// Returns the (file, operation) pairs with blocking collective calls that have no segment.
+/// Returns the (file, operation) pairs with blocking collective calls that were only counted, not recorded individually.
 fn folded(run: &Run) -> BTreeSet<(FileId, u16)> {
     let of = |process: &crate::model::Process| {
         let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));

@@ -10,14 +10,14 @@ use crate::limits::FOLLOWED_COLLECTIVES;
 use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{self, Value};
 
-/// Identity of a collective operation.
+/// Key of a collective operation: file, operation and sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Index into the run's files.
+    /// File, as an index into the run's files.
     pub file: FileId,
-    /// Index into the run's operations.
+    /// Operation, as an index into the run's operations.
     pub op: u16,
-    /// Sequence number among these operations of each rank on the file, from 0.
+    /// Sequence number, from 0, among each rank's calls of this operation on the file.
     pub number: u64,
 }
 
@@ -27,25 +27,25 @@ impl followed::Key for Key {
     }
 }
 
-/// Call of one process.
+/// One rank's call in a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Index into the run's processes.
+    /// Process, as an index into the run's processes.
     pub process: ProcessId,
     /// Start, ns since the job's start.
     pub start: u64,
     /// End, ns since the job's start.
     pub end: u64,
-    /// Time of the call and of the calls inside it.
+    /// Time of the call, and the calls made inside it.
     pub made: Made,
 }
 
-/// Maximum of a time over processes, and the process that has it; of equal times, the first process counts.
+/// Largest value over processes, and the process that has it; of equal values, the one with the lowest index counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// Time in ns.
+    /// Largest value, in ns.
     pub ns: u64,
-    /// Index into the run's processes.
+    /// Process with this value, an index into the run's processes.
     pub process: ProcessId,
 }
 
@@ -57,34 +57,34 @@ impl Most {
     }
 }
 
-/// Collective operation: all its calls together. Points in time are ns since the job's start.
+/// Collective operation: the matching calls of all ranks. Points in time are ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// Number of calls.
+    /// Number of calls, one per participating rank.
     pub calls: u64,
-    /// Bytes requested.
+    /// Bytes requested by all ranks.
     pub bytes: u64,
-    /// Time in the calls, summed, ns.
+    /// Time in the calls, summed over ranks, ns.
     pub time_ns: u64,
-    /// Start of the first call.
+    /// Earliest start of a rank's call.
     pub first_start: u64,
-    /// Start of the last call to begin, and its process.
+    /// Latest start of a rank's call, and the rank's process.
     pub last_start: Most,
-    /// End of the first call to end.
+    /// Earliest end of a rank's call.
     pub first_end: u64,
-    /// End of the last call to end, and its process.
+    /// Latest end of a rank's call, and the rank's process.
     pub last_end: Most,
-    /// Sum of the start times.
+    /// Sum of the start times of all ranks' calls.
     pub starts: u128,
-    /// Number of processes that moved data by system calls inside.
+    /// Number of processes that moved data by system calls inside their collective call.
     pub aggregators: u64,
-    /// Number of system calls inside that moved data.
+    /// Number of system calls that moved data inside the collective calls.
     pub data_calls: u64,
     /// Bytes moved by these system calls.
     pub data_bytes: u64,
-    /// Time in these system calls, summed, ns.
+    /// Time in these system calls, summed over processes, ns.
     pub data_ns: u64,
-    /// Maximum time of one process in system calls inside, and this process.
+    /// Longest time that one process spent in system calls inside its collective call, and this process.
     pub longest: Most,
 }
 
@@ -127,25 +127,25 @@ impl Collective {
         self.longest.max(other.longest);
     }
 
-    /// Returns the time from the first start to the last end, in ns.
+    /// Returns the wall time from the first rank's start to the last rank's end, in ns.
     #[must_use]
     pub fn wall_ns(&self) -> u64 {
         self.last_end.ns.saturating_sub(self.first_start)
     }
 
-    /// Returns the time from the first start to the last start, in ns.
+    /// Returns the time between the first and the last rank's start, in ns.
     #[must_use]
     pub fn skew_ns(&self) -> u64 {
         self.last_start.ns.saturating_sub(self.first_start)
     }
 
-    /// True if no call had ended before the last one began, so that the others can have waited for it.
+    /// True if no rank's call ended before the last rank began: all others may have waited for it.
     #[must_use]
     pub fn is_together(&self) -> bool {
         self.first_end >= self.last_start.ns
     }
 
-    /// Returns the time that the calls waited for the last one to begin, summed, in ns; 0 if a call did not wait.
+    /// Returns the time that ranks waited for the last rank to begin, summed over ranks, in ns; 0 if a rank's call ended before that.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
         if !self.is_together() {
@@ -155,13 +155,14 @@ impl Collective {
         u64::try_from(all).unwrap_or(u64::MAX)
     }
 
-    /// Returns the wall time after the last start in which the busiest process was in system calls, in ns.
+    /// Returns the wall time after the last rank's start in which the busiest process was in system calls, in ns.
     #[must_use]
     pub fn storage_ns(&self) -> u64 {
         self.longest.ns.min(self.wall_ns().saturating_sub(self.skew_ns()))
     }
 
-    /// Returns the wall time after the last start in which the busiest process was not in system calls (communication, copying), in ns.
+    /// Returns the wall time after the last rank's start in which the busiest process was not in system calls (communication, copying), in
+    /// ns.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.wall_ns().saturating_sub(self.skew_ns()).saturating_sub(self.storage_ns())
@@ -174,7 +175,7 @@ impl Value for Collective {
     }
 }
 
-/// Collective operations that are tracked.
+/// Collective operations that are tracked; a sample if there are too many.
 #[derive(Clone, Debug)]
 pub struct Followed(followed::Followed<Key, Collective>);
 
@@ -185,13 +186,13 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Tracks at most `limit` operations.
+    /// Creates an empty set that tracks at most `limit` operations.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(followed::Followed::with_limit(limit))
     }
 
-    /// Adds the call of one process.
+    /// Adds the call of one process to the collective operation `key`, if this one is tracked.
     pub fn add(&mut self, key: Key, call: &Call) {
         if self.0.follows(key) {
             self.0.add(key, Collective::of(call));
@@ -203,7 +204,7 @@ impl Followed {
         self.0.merge(other.0);
     }
 
-    /// Returns the sampling factor: one operation in this many is tracked.
+    /// Returns the sampling factor: one operation in this many is tracked; 1 if all are.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         self.0.one_in()

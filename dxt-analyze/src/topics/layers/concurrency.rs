@@ -1,6 +1,7 @@
 //! Number of calls in flight: distribution over time, mean, maximum and series, from the data of [`super::in_flight`].
 //!
-//! Means and sums are exact. Distribution and maximum are exact if all starts and ends were kept; otherwise each bin counts by its mean.
+//! Means and sums are exact. Distribution and maximum are exact if all starts and ends are in memory; otherwise each bin counts with its
+//! mean.
 
 use super::in_flight::{Flights, InFlight, Span, What};
 use crate::shared::ratio;
@@ -8,42 +9,43 @@ use crate::sum::Sum;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Maximum number of bins of the reported series.
+/// Maximum number of time bins of the reported series.
 pub const SERIES: usize = 200;
-/// Number of classes of the distribution: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
+/// Number of classes in the distribution of calls in flight: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
 pub const CLASSES: usize = 20;
 
-/// Number of calls of one kind in flight over time.
+/// Number of calls in flight over time, for one kind of calls (as in POSIX reads).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concurrency {
-    /// Kind of calls.
+    /// Kind of calls, as in POSIX reads.
     pub what: What,
-    /// Number of calls.
+    /// Number of calls of this kind.
     pub calls: u64,
-    /// Time in which at least one call is in flight, ns.
+    /// Time in which at least one of the calls is in flight, ns.
     pub busy_ns: u64,
-    /// Time in the calls, summed, ns.
+    /// Time in the calls, summed over all calls, ns.
     pub time_ns: u64,
-    /// Maximum number in flight at once.
+    /// Maximum number of calls in flight at once.
     pub max: u64,
-    /// Mean number in flight while at least one call is.
+    /// Mean number of calls in flight, over the time in which at least one is.
     pub mean: f64,
-    /// Share of the busy time with 1, 2-3, 4-7, ... calls in flight.
+    /// Share of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
     pub shares: Vec<f64>,
-    /// True if busy time, maximum and shares are exact; else they are estimates from the bins' means, and the maximum is a lower bound.
+    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the mean of each time bin, and `max` is a lower
+    /// bound.
     pub exact: bool,
-    /// Mean number in flight, by bin of [`Series`].
+    /// Mean number of calls in flight in each time bin of [`Series`].
     pub series: Vec<f64>,
 }
 
-/// Time bins of the series.
+/// Time bins of the series of calls in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Series {
     /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
-    /// Width of a bin, ns.
+    /// Width of a time bin, ns.
     pub width_ns: u64,
-    /// Number of bins.
+    /// Number of time bins.
     pub bins: usize,
 }
 
@@ -52,7 +54,7 @@ fn class(number: u64) -> usize {
 }
 
 impl InFlight {
-    /// Returns the series' time bins and the concurrency of each kind of calls.
+    /// Returns the time bins, and the number of calls in flight of each kind of calls.
     #[must_use]
     pub fn result(self) -> (Series, Vec<Concurrency>) {
         let this = self.with_posix();
@@ -70,7 +72,7 @@ impl InFlight {
         let kinds = What::ALL.into_par_iter().zip(Vec::from(this.kinds));
         let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
         let mut found: Vec<Concurrency> = kinds.with_max_len(1).filter_map(of).collect();
-        // POSIX as a whole is the same as its reads (or writes) if there are no others.
+        // If there are only POSIX reads or only POSIX writes, all POSIX calls are the same as these.
         let only = found.iter().position(|one| matches!(one.what, What::PosixReads | What::PosixWrites));
         if let Some(only) = only.filter(|_| found.iter().all(|one| one.what != What::Posix)) {
             let whole = found.get(only).map(|one| Concurrency { what: What::Posix, ..one.clone() });
@@ -111,9 +113,9 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
     }
 }
 
-/// Computes time by class and the maximum at once, from all starts and ends.
+/// Computes the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from all starts and ends.
 fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
-    // Calls of a process are mostly in order: a stable sort detects sorted parts and only merges them.
+    // Calls of a process are mostly in order: a stable sort detects ordered runs and only merges them.
     let sorted = |of: fn(&(u64, u64)) -> u64| {
         let mut moments: Vec<u64> = held.iter().filter(|(start, end)| start < end).map(of).collect();
         moments.sort();
@@ -124,7 +126,7 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
     let (mut starts, mut ends) = (starts.as_slice(), ends.as_slice());
     while let [end, later_ends @ ..] = ends {
-        // A call that ends when another begins does not overlap with it.
+        // A call that ends at the time when another begins does not overlap with it.
         let start = starts.split_first().filter(|(start, _)| *start < end);
         let now = start.map_or(*end, |(start, _)| *start);
         if let (true, Some(time)) = (number > 0, times.get_mut(class(number))) {
@@ -143,7 +145,7 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     (times, most)
 }
 
-/// Estimates time by class and the maximum at once, from the time in calls within each bin.
+/// Estimates the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from the time in calls within each bin.
 fn by_bin(busy: &[u64], width: u64) -> ([u64; CLASSES], u64) {
     let (mut times, mut most) = ([0; CLASSES], 0);
     for &ns in busy.iter().filter(|&&ns| ns > 0) {

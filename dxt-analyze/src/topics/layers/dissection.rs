@@ -1,4 +1,4 @@
-//! Time in MPI-IO and HDF5: over the whole job by kind of call, and by rank.
+//! Breakdown of the time in MPI-IO and HDF5 calls into calls of lower layers: over the whole job by kind of call, and by rank.
 
 use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
@@ -8,53 +8,55 @@ use std::collections::BTreeMap;
 use trace_format::meta::Missing;
 use trace_format::op::{Layer, OpClass};
 
-/// Calls of one kind over the whole job. Only recorded calls: for others, the calls inside are not known.
+/// Calls of one layer, operation and form over the whole job. Covers only individually recorded calls: for others, the calls inside are
+/// unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, as in `POSIX`.
     pub layer: &'static str,
     /// `read`, `write`, or `other` (open, close, sync, view, ...).
     pub op: &'static str,
-    /// Form of the calls; `None` for other operations and for HDF5.
+    /// Form of the MPI-IO reads or writes, as in collective; `None` for other operations and for HDF5.
     pub form: Option<Form>,
-    /// Calls, and the calls made inside them.
+    /// These calls, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Time that no call inside accounts for, ns.
+    /// Time in these calls that is not spent in calls inside them, ns.
     pub rest_ns: u64,
 }
 
-/// Calls of one process.
+/// Calls of one process, with the calls of lower layers made inside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankRow {
-    /// MPI rank, or -1.
+    /// MPI rank, or -1 for a process without MPI.
     pub rank: i32,
-    /// Host name.
+    /// Host name of the process's node.
     pub node: String,
-    /// Process id.
+    /// Process ID.
     pub pid: u32,
-    /// Blocking reads and writes of MPI-IO, also without segments. System calls without segments count as inside if they move data or lock.
+    /// Blocking reads and writes of MPI-IO, including those that were only counted, not recorded individually. System calls that were only
+    /// counted are taken as made inside MPI-IO if they read, write or lock.
     pub mpiio: Made,
-    /// Time in `mpiio` that no call inside accounts for, ns.
+    /// Time in the calls of `mpiio` that is not spent in calls inside them, ns.
     pub mpiio_rest_ns: u64,
-    /// Other calls of MPI-IO: open, close, sync, view, ...
+    /// MPI-IO calls other than reads and writes: open, close, sync, view, ...
     pub mpiio_others: Made,
-    /// Nonblocking and split reads and writes, whose time overlaps with other calls.
+    /// Nonblocking and split MPI-IO reads and writes, whose time overlaps with other calls.
     pub mpiio_unfinished: Made,
-    /// Reads and writes of HDF5.
+    /// HDF5 reads and writes.
     pub hdf5: Made,
-    /// Time in `hdf5` that neither MPI-IO nor system calls account for, ns.
+    /// Time in the calls of `hdf5` that is spent neither in MPI-IO nor in system calls, ns.
     pub hdf5_rest_ns: u64,
-    /// Reads and writes of STDIO made by the program itself.
+    /// STDIO reads and writes made by the program itself.
     pub stdio: CallSum,
-    /// Reads and writes of POSIX made by the program itself.
+    /// POSIX reads and writes made by the program itself.
     pub posix: CallSum,
-    /// Calls in `mpiio` that have no segment.
+    /// Number of calls in `mpiio` that were only counted, not recorded individually.
     pub folded: u64,
 }
 
 impl RankRow {
-    /// Returns the time in reads and writes of HDF5 or of MPI-IO, whichever is longer, in ns.
+    /// Returns the time in reads and writes of HDF5 or of MPI-IO, whichever is larger, in ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.hdf5.of.time_ns.max(self.mpiio.of.time_ns)
@@ -70,8 +72,8 @@ impl RankRow {
         }
     }
 
-    /// Adds calls without segments. The call around a system call is not known, but libraries read, write and lock only in reads and
-    /// writes.
+    /// Adds calls that were only counted, not recorded individually. The call around a system call is then unknown, but libraries read,
+    /// write and lock only inside reads and writes.
     fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
         let counters = &missing.counters;
         let sum = CallSum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
@@ -90,7 +92,7 @@ impl RankRow {
     }
 }
 
-/// Returns all kinds of calls of the job.
+/// Returns one row per kind of MPI-IO or HDF5 call.
 #[must_use]
 pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();
@@ -118,7 +120,7 @@ pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     all.into_iter().map(row).collect()
 }
 
-/// Returns all processes that called MPI-IO or HDF5, slowest first.
+/// Returns one row per process that called MPI-IO or HDF5, slowest first.
 #[must_use]
 pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
@@ -152,7 +154,7 @@ fn empty(run: &Run, process: &Process) -> RankRow {
     RankRow { rank: process.rank, node: run.node(process).to_owned(), pid: process.pid, ..RankRow::default() }
 }
 
-/// Adds the program's own reads and writes through STDIO and POSIX.
+/// Adds to `rows` the reads and writes that the program itself made through STDIO and POSIX.
 pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows: &mut [RankRow]) {
     let places: BTreeMap<(i32, u32), usize> =
         rows.iter().enumerate().map(|(place, row)| ((row.rank, row.pid), place)).collect();
@@ -175,7 +177,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     }
 }
 
-/// Returns the sums over all ranks.
+/// Returns the totals over all ranks.
 #[must_use]
 pub fn job(rows: &[RankRow]) -> RankRow {
     let mut all = RankRow { rank: -1, ..RankRow::default() };

@@ -1,5 +1,5 @@
-//! Figure of calls in flight over time, one panel per kind of calls (RIOT, Wright et al., UKPEW 2011, Figure 4). Lines for a terminal show
-//! the same. Each panel has its own scale: a few locks stay visible next to hundreds of MPI-IO calls.
+//! Figure of calls in flight over time, one panel per kind of calls (RIOT, Wright et al., UKPEW 2011, Figure 4), and the same as text for a
+//! terminal. Each panel has its own scale: a few locks stay visible next to hundreds of MPI-IO calls.
 
 use super::concurrency::{Concurrency, Series};
 use super::in_flight::What;
@@ -7,12 +7,12 @@ use crate::render::figure::{Area, Ink, Layer, Panel, Slice};
 use crate::render::{Cell, Figure, Table};
 use crate::text::{spark, units};
 
-/// Vertical resolution of bars, in steps.
+/// Vertical resolution of a panel's bars, in steps.
 const STEPS: u32 = 2_000;
-/// Number of intervals between time labels below the figure.
+/// Number of intervals between time labels below the time axis.
 const MOMENTS: u64 = 4;
 
-/// Kinds of calls in the figure, in order of panels: POSIX reads and writes are separate; the kinds of MPI-IO programs come first.
+/// Kinds of calls in the figure, from the top panel to the bottom panel, with title and colour. Kinds that MPI-IO programs have come first.
 const SHOWN: [(What, &str, Ink); 6] = [
     (What::Mpiio, "Reads and writes of MPI-IO", Ink(5)),
     (What::PosixReads, "Reads of POSIX", Ink(0)),
@@ -22,25 +22,25 @@ const SHOWN: [(What, &str, Ink); 6] = [
     (What::Stdio, "Reads and writes of STDIO", Ink(7)),
 ];
 
-/// Returns the kinds that have any calls in flight.
+/// Returns title, colour and data of the kinds of calls that occur in `rows`.
 fn shown(rows: &[Concurrency]) -> impl Iterator<Item = (&'static str, Ink, &Concurrency)> {
     SHOWN.into_iter().filter_map(|(what, title, ink)| {
         Some((title, ink, rows.iter().find(|row| row.what == what && row.series.iter().any(|mean| *mean > 0.0))?))
     })
 }
 
-/// Returns the highest bar of a kind.
+/// Returns the largest mean number of calls in flight over all time bins.
 fn most(row: &Concurrency) -> f64 {
     row.series.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the smallest of 1, 2, 5, 10 times a power of ten that is at least `most`.
+/// Returns the top of a panel's scale: the smallest of 1, 2, 5, 10 times a power of ten that is at least `most`.
 fn scale(most: f64) -> f64 {
     let power = 10_f64.powi(most.max(1e-3).log10().floor() as i32);
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|top| *top >= most).unwrap_or(most)
 }
 
-/// Formats a number, as in `0.5` or `20`.
+/// Formats a number without trailing zeros, as in `0.5` or `20`.
 fn number(value: f64) -> String {
     let digits = if value >= 10.0 { 0 } else { 3 };
     let text = format!("{value:.digits$}");
@@ -88,10 +88,10 @@ fn panel(title: &'static str, ink: Ink, row: &Concurrency, columns: u32) -> Pane
     }
 }
 
-/// Kind of calls: title, colour, data.
+/// One panel of the figure: title, colour, data.
 type Kind<'a> = (&'static str, Ink, &'a Concurrency);
 
-/// Returns the start of a bin, in ns since the job's start.
+/// Returns the start of time bin `bin`, in ns since the job's start.
 fn start(series: &Series, bin: usize) -> u64 {
     series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64))
 }
@@ -108,7 +108,7 @@ fn slices(series: &Series, kinds: &[Kind<'_>]) -> Vec<Slice> {
     (0..series.bins).map(|bin| Slice { from: share(bin), width: 1.0 / bins as f64, words: words(bin) }).collect()
 }
 
-/// Returns the figure's numbers as a table for readers who cannot see it; one row per kind, since kinds differ from job to job.
+/// Returns the figure's numbers as a table for readers who cannot see it; one row per time bin and kind of calls.
 fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
     let rows = (0..series.bins).flat_map(|bin| kinds.iter().map(move |(.., row)| (bin, *row)));
     let rows = rows.filter(|(bin, row)| row.series.get(*bin).is_some_and(|mean| *mean > 0.0));
@@ -121,7 +121,7 @@ fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
         .done()
 }
 
-/// Returns one line per kind for a terminal, preceded by a line with the time span.
+/// Returns one line of text per kind of calls for a terminal, preceded by a line with the time span.
 pub(super) fn lines(series: &Series, rows: &[Concurrency]) -> Option<Vec<(&'static str, String)>> {
     let line = |(_, _, row): Kind<'_>| {
         let values: Vec<Option<f64>> = row.series.iter().copied().map(Some).collect();

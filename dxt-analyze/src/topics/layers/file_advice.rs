@@ -1,4 +1,4 @@
-//! Findings about the access to single files, with advice on what to change.
+//! Findings on the I/O of single files, with advice on what to change.
 
 use super::amplification::FileRow;
 use super::buffering::BufferingRow;
@@ -11,10 +11,10 @@ use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
-/// Maximum number of files per code that get a finding of their own; the rest is counted.
+/// Maximum number of files per finding code that get a finding of their own; further files are only counted.
 const PER_CODE: usize = 5;
 
-/// Returns findings on files, those with most time first.
+/// Returns the findings on files, per kind of finding sorted by time, largest first.
 pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     let mut out = Vec::new();
     listed(&mut out, &found.files, |file| sieving(found, file, least));
@@ -25,13 +25,13 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
-/// Returns evidence about a file.
+/// Returns sentences as evidence that refers to `file`.
 fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
     let about = About { file: Some(file.to_owned()), ..About::default() };
     sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
 }
 
-/// Adds the findings of the first few rows that have one, and the number of further rows with one.
+/// Adds the findings of `of` for the first few rows that have one, and the number of further rows that have one.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
     let all: Vec<Finding> = rows.iter().filter_map(of).collect();
     out.extend(first_few(all, PER_CODE, |more| format!("and {more} more files")));
@@ -43,7 +43,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     if writes.max(reads) < least.sieving_amplification {
         return None;
     }
-    // Per direction, the share of the time spent on bytes beyond those requested.
+    // Per direction: the share of the time that is spent on bytes in excess of those requested.
     let extra = |time_ns: u64, ratio: f64| if ratio > 1.0 { (time_ns as f64 * (1.0 - 1.0 / ratio)) as u64 } else { 0 };
     let for_writes = file.posix_writes.time_ns.saturating_add(file.reads_in_writes.time_ns);
     let for_reads = file.posix_reads.time_ns.saturating_sub(file.reads_in_writes.time_ns);
@@ -125,7 +125,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     }
     let wanted = file.stripe_count.map_or(file.nodes, |stripes| stripes.min(file.processes)).max(1);
     let busiest = file.aggregators.iter().map(|row| row.data.time_ns).max().unwrap_or(0);
-    // With fewer aggregators than could work in parallel, the time of the busiest shrinks by this share at best.
+    // With fewer aggregators than could work in parallel, more of them shorten the busiest one's time by at most this share.
     if count < wanted && busiest > 0 {
         let saved = (busiest as f64 * (1.0 - count as f64 / wanted as f64)) as u64;
         let cost = saved.saturating_mul(file.processes);
@@ -133,7 +133,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         if storage < least.storage_share {
             return None;
         }
-        // Default of ROMIO: one aggregator per node.
+        // ROMIO's default is one aggregator per node.
         let each = wanted.div_ceil(file.nodes.max(1));
         let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
         return Some(Finding {
@@ -168,8 +168,8 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     })
 }
 
-/// Minimum requests per collective call to merge: with one, collective buffering only passes data through other ranks, without a known
-/// gain.
+/// Minimum number of requests per collective call from which merging pays. With one request, collective buffering only passes data through
+/// other ranks, without a known gain.
 const SEVERAL: u64 = 2;
 
 fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option<Finding> {
@@ -197,7 +197,8 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         evidence.push(format!("hints in effect: {}", hints.join(" ")));
     }
     let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
-    // Requests shorter than a contiguous piece of a rank's call exist only with buffering: the buffers of many aggregators cut calls up.
+    // Requests that are shorter than the contiguous regions of a rank's call occur only with buffering: the buffers of many aggregators cut
+    // calls up.
     let cut = file.mean_request_bytes.saturating_mul(SEVERAL) <= file.mean_call_bytes;
     let aggregators = file.stripe_count.filter(|count| *count > 1).unwrap_or(file.nodes).max(1);
     if cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL) {
@@ -294,7 +295,7 @@ fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
             About {
                 file: Some(row.file.clone()),
                 bytes: Some(row.wanted_bytes),
-                // Per process: all processes are in the call for the same time.
+                // Per process: all processes spend the same time in the call.
                 time_ns: row.cost_ns.checked_div(row.processes),
                 ..About::default()
             },

@@ -1,5 +1,5 @@
-//! Calls in flight, collected in bounded memory: exact time in calls per bin, for at most [`BINS`] bins from the first call to the last,
-//! for any length of trace. In runs of at most [`HELD_CALLS`] segments, each start and end is kept as well.
+//! Calls in flight, collected in bounded memory: exact time in calls per time bin, with at most [`BINS`] bins from the first call to the
+//! last, for any length of trace. In runs of at most [`HELD_CALLS`] calls, the start and end of each call are stored as well.
 
 use crate::limits::HELD_CALLS;
 use crate::model::{Op, Run, Stream};
@@ -7,35 +7,35 @@ use crate::scan::Stretch;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of time bins.
+/// Number of time bins for calls in flight.
 pub const BINS: usize = 1 << 14;
 
-/// Kind of calls.
+/// Kind of calls for which the number in flight is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Reads and writes of MPI-IO.
+    /// MPI-IO reads and writes.
     Mpiio,
-    /// Reads and writes of POSIX: sum of the next two kinds.
+    /// POSIX reads and writes together.
     Posix,
-    /// Reads of POSIX.
+    /// POSIX reads.
     PosixReads,
-    /// Writes of POSIX.
+    /// POSIX writes.
     PosixWrites,
-    /// Acquisitions of POSIX locks.
+    /// POSIX lock acquisitions.
     Locks,
-    /// Reads and writes of HDF5.
+    /// HDF5 reads and writes.
     Hdf5,
-    /// Reads and writes of STDIO.
+    /// STDIO reads and writes.
     Stdio,
 }
 
 impl What {
-    /// All kinds.
+    /// All kinds of calls.
     pub const ALL: [Self; 7] =
         [Self::Mpiio, Self::Posix, Self::PosixReads, Self::PosixWrites, Self::Locks, Self::Hdf5, Self::Stdio];
 
-    /// Returns the name for tables.
+    /// Returns the kind's name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl What {
         }
     }
 
-    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is summed at the end.
+    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is computed at the end from reads and writes.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
         match (op.layer?, op.class?) {
@@ -65,17 +65,17 @@ impl What {
     }
 }
 
-/// Time span that is divided into bins, ns since the job's start.
+/// Time span divided into [`BINS`] bins of equal width; times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
-    /// Base-2 logarithm of `width`.
+    /// Base-2 logarithm of `width`, to divide by a shift.
     shift: u32,
 }
 
 impl Span {
-    /// Covers all recorded calls, according to the blocks' headers.
+    /// Creates the span of all recorded calls, from the headers of the trace's blocks.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let mut edges = (u64::MAX, 0);
@@ -88,15 +88,15 @@ impl Span {
         Self::new(edges.0.min(edges.1), edges.1)
     }
 
-    /// Covers the time from `start` to `end`.
+    /// Creates the span from `start` to `end`.
     #[must_use]
     pub fn new(start: u64, end: u64) -> Self {
-        // Power of two, so that the bin of a time is found without a division.
+        // The width is a power of two, so that the bin of a time is found without a division.
         let shift = u64::BITS - (end.saturating_sub(start) / BINS as u64).leading_zeros();
         Self { start, width: 1_u64.checked_shl(shift).unwrap_or(u64::MAX), shift }
     }
 
-    /// Returns the bin of a time, and the offset of the time in the bin, in ns.
+    /// Returns the bin that contains time `at`, and the offset of `at` in this bin, in ns.
     #[inline]
     fn place(self, at: u64) -> (usize, u64) {
         let at = at.saturating_sub(self.start);
@@ -105,14 +105,14 @@ impl Span {
     }
 }
 
-/// Data collected about one kind of calls.
+/// Calls in flight of one kind of calls.
 #[derive(Clone, Debug)]
 pub(super) struct Flights {
-    /// Time in each bin of calls that begin or end in the bin, ns.
+    /// Per bin: time of calls that begin or end in this bin, ns.
     pub(super) partly: Vec<u64>,
-    /// Difference array: number of calls that span whole bins from this bin on, minus number of calls that no longer do.
+    /// Difference array of the number of calls that span a whole bin: in each bin, how many begin to do so minus how many no longer do.
     pub(super) wholly: Vec<i64>,
-    /// Start and end of each call, if few enough to keep.
+    /// Start and end of each call; `None` if there are too many to store.
     pub(super) held: Option<Vec<(u64, u64)>>,
     pub(super) calls: u64,
 }
@@ -159,23 +159,23 @@ impl Flights {
     }
 }
 
-/// Calls in flight of all kinds.
+/// Calls in flight of all kinds, over one time span.
 #[derive(Clone, Debug)]
 pub struct InFlight {
     pub(super) span: Span,
     hold: bool,
-    /// Data by [`What`]; allocated at the first call.
+    /// Calls in flight by kind, indexed by [`What`]; `None` until the kind's first call.
     pub(super) kinds: [Option<Box<Flights>>; What::ALL.len()],
 }
 
 impl InFlight {
-    /// Prepares for a run with `segments` calls within `span`.
+    /// Creates an empty collection for a run with `segments` calls within `span`.
     #[must_use]
     pub fn new(span: Span, segments: u64) -> Self {
         Self { span, hold: segments <= HELD_CALLS, kinds: Default::default() }
     }
 
-    /// Adds calls; `shift` (ns) converts their times to time since the job's start.
+    /// Adds calls of kind `what`; `shift` (ns) is added to their times to get the time since the job's start.
     pub fn add(&mut self, what: What, calls: Stretch<'_>, shift: u64) {
         let (span, hold) = (self.span, self.hold);
         let Some(place) = self.kinds.get_mut(what as usize) else { return };
@@ -185,7 +185,7 @@ impl InFlight {
         }
     }
 
-    /// Sums POSIX reads and writes, if there are both.
+    /// Computes the kind [`What::Posix`] as the sum of POSIX reads and writes, if the run has both.
     pub(super) fn with_posix(mut self) -> Self {
         let has = |what: What| self.kinds.get(what as usize).is_some_and(Option::is_some);
         if !(has(What::PosixReads) && has(What::PosixWrites)) {
@@ -202,7 +202,7 @@ impl InFlight {
         self
     }
 
-    /// Adds the calls of another thread.
+    /// Adds the calls that another thread collected.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             match (mine.as_mut(), theirs) {

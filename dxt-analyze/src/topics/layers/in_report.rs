@@ -1,4 +1,4 @@
-//! Layers in the HTML report.
+//! Result of `layers` in the HTML report.
 
 use super::figure;
 use super::pass::Pass;
@@ -10,7 +10,7 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Layers as a part of the report, see [`Reported`].
+/// Section of the HTML report with the result of `layers`; implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: Pass,
@@ -54,7 +54,7 @@ impl Found for LayersReport {
             "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
             self,
         );
-        // Block graphics for a terminal are left out: the page has the figure.
+        // Block graphics for a terminal are omitted: the page has the figure.
         let lines = figure::lines(&self.result.series, &self.result.concurrency).map(Part::Pairs);
         section.view.parts.retain(|part| Some(part) != lines.as_ref());
         vec![section]

@@ -1,21 +1,21 @@
-//! Mean times of ranks in collective calls: I/O and communication.
+//! Mean time per process in collective calls, split into I/O and communication.
 
 use super::parts::Made;
 use serde::Serialize;
 
-/// Mean times of processes in collective calls (DXT, Xu et al., 2017, Figure 6).
+/// Mean times per process in collective calls (DXT, Xu et al., 2017, Figure 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Means {
-    /// Time in the calls, ns.
+    /// Time in the collective calls, ns.
     pub time_ns: u64,
-    /// Time in system calls that move data inside them, ns.
+    /// Time in the calls that is spent in system calls that move data, ns.
     pub io_ns: u64,
-    /// Time that no system call accounts for, ns: communication, copying, waiting.
+    /// Time in the calls that is not spent in system calls, ns: communication, copying, waiting.
     pub communication_ns: u64,
 }
 
 impl Means {
-    /// Computes the means over the calls of some processes.
+    /// Computes the means over processes; `calls` has one item per process.
     pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
         let (mut all, mut count) = (Self::default(), 0_u64);
         for made in calls {

@@ -1,15 +1,15 @@
-//! Dissection of calls into the calls of lower layers inside them: time in MPI-IO spent on reads, writes and locks of the system, and the
-//! rest, which is communication, copying and waiting.
+//! Breakdown of MPI-IO and HDF5 calls into the calls of lower layers made inside them: time in MPI-IO spent on system reads, writes and
+//! locks, and the rest, which is communication, copying and waiting.
 //!
-//! * [`parts`]: sums of calls, and of the calls inside them.
+//! * [`parts`]: totals of calls, and of the calls made inside them.
 //! * [`nesting`]: nesting of the calls of one thread.
-//! * [`collectives`]: calls of all ranks that belong to one collective operation.
+//! * [`collectives`]: matching of the calls of all ranks that form one collective operation.
 //! * [`in_flight`], [`concurrency`]: number of calls in flight at once; `figure`: its figure.
 //! * [`pass`]: all of the above in one pass over the segments.
-//! * [`dissection`], [`amplification`]: results by rank and by file; [`buffering`]: collective calls by file, and late ranks.
+//! * [`dissection`], [`amplification`]: results by rank and by file; [`buffering`]: collective calls by file, and stragglers.
 //! * [`means`]: mean times of aggregators and of all ranks.
-//! * [`rounds`]: calls that a buffer cuts into rounds.
-//! * [`result`], `whole`: the whole result; [`advice`]: the findings.
+//! * [`rounds`]: MPI-IO calls that a buffer of limited size cuts into rounds.
+//! * [`result`], `whole`: the complete result; [`advice`]: the findings.
 
 pub mod advice;
 pub mod amplification;

@@ -1,18 +1,18 @@
-//! Nesting of the calls of one thread. A call is recorded when it returns, so the calls inside another come before it, in order of their
-//! ends. When an outer call is read, those waiting calls that began no earlier are inside it. One pass; the number of waiting calls is
-//! bounded.
+//! Nesting of the calls of one thread. A call is recorded when it returns, so the calls made inside another one precede it in the trace, in
+//! order of their ends. Calls are pending until the call around them is read: all pending calls that began no earlier than that call are
+//! inside it. One pass; the number of pending calls is bounded.
 //!
-//! Nonblocking and split operations of MPI-IO last from the call that begins them to the call that ends them, and other calls happen
-//! meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the unfinished operation that ends first
-//! among those that began before it.
+//! Nonblocking and split operations of MPI-IO last from the call that begins them to the call that ends them; other calls occur in between.
+//! A call made inside belongs to the blocking call around it, if there is one. Otherwise it belongs to the unfinished operation that ends
+//! first among those that began before it.
 
 use super::parts::{CallSum, Inside, Kind, Made, Part};
 use crate::model::FileId;
 
-/// Maximum number of calls, or groups of calls, that wait for the call around them.
+/// Maximum number of pending calls, or groups of merged calls, whose outer call has not been read yet.
 pub const WAITING: usize = 4096;
 
-/// System call, MPI-IO call, or several neighbours that were merged because too many calls wait.
+/// Pending call: a system call, an MPI-IO call, or several neighbouring calls that were merged because too many were pending.
 #[derive(Clone, Debug)]
 struct Waiting {
     file: FileId,
@@ -20,12 +20,12 @@ struct Waiting {
     start: u64,
     end: u64,
     length: u64,
-    /// Calls inside, for an MPI-IO call or merged neighbours; `None` for a system call.
+    /// For an MPI-IO call or merged neighbours: the system calls that they contain; `None` for a single system call.
     group: Option<Box<Inside>>,
 }
 
 impl Waiting {
-    /// Adds this call to `inside`; `own` is true if both it and the call around it are on the same file.
+    /// Adds this call to `inside`, the calls made inside an outer call; `own` is true if both calls are on the same file.
     #[inline]
     fn add_to(&self, inside: &mut Inside, own: bool) {
         match &self.group {
@@ -44,22 +44,22 @@ impl Waiting {
         }
     }
 
-    /// Returns the number of system calls represented.
+    /// Returns the number of system calls that this entry stands for.
     fn calls(&self) -> u64 {
         self.group.as_ref().map_or(1, |group| group.system_calls())
     }
 }
 
-/// Waiting calls of one thread.
+/// Pending calls of one thread: those whose outer call has not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
     waiting: Vec<Waiting>,
-    /// Calls assigned to the call around them although a part of them began before it: merged neighbours or asynchronous calls.
+    /// Number of calls whose outer call is uncertain, because a part of them began before it: merged neighbours or asynchronous calls.
     pub unsure: u64,
 }
 
 impl Thread {
-    /// Adds a system call, inside a call that is yet to come.
+    /// Adds a system call; the call around it, if any, is read later.
     #[inline]
     pub fn inner(&mut self, kind: Kind, file: FileId, length: u64, start: u64, end: u64) {
         self.wait(Waiting { file, kind, start, end, length, group: None });
@@ -73,7 +73,7 @@ impl Thread {
         self.waiting.push(one);
     }
 
-    /// Merges neighbours in pairs.
+    /// Merges neighbouring pending calls in pairs, to halve their number.
     fn halve(&mut self) {
         let pairs = self.waiting.chunks(2).filter_map(|pair| {
             let mut all = pair.first()?.clone();
@@ -89,8 +89,8 @@ impl Thread {
         self.waiting = pairs.collect();
     }
 
-    /// Adds a call around others and returns the calls inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of other
-    /// files than the call's own (as for the shared file pointer) count as other calls.
+    /// Adds an outer call and returns the pending calls that were made inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and
+    /// writes of files other than the call's own (as for the shared file pointer) count as [`Kind::Other`].
     pub fn outer(&mut self, part: Part, file: FileId, length: u64, start: u64, end: u64) -> Made {
         let mut made = Made { of: CallSum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
@@ -104,7 +104,7 @@ impl Thread {
                 !inside
             });
         } else {
-            // Sorted by end: only the last calls can have begun inside.
+            // Sorted by end, so the calls inside are the last ones.
             let is_before = |one: &Waiting| one.start < start && one.end <= start;
             let first = self.waiting.iter().rposition(is_before).map_or(0, |before| before + 1);
             for one in self.waiting.get(first..).unwrap_or_default() {
@@ -124,8 +124,8 @@ impl Thread {
         made
     }
 
-    /// Removes and returns the calls that still wait when the thread has no more calls: the call around them is not recorded, or is not one
-    /// of MPI-IO's (`MPI_Init` may read files). MPI-IO calls and the calls inside them are dropped.
+    /// Removes and returns the calls still pending when the thread has no more calls: the call around them is not recorded, or is not an
+    /// MPI-IO operation on a file (`MPI_Init` may read files). MPI-IO calls and the calls inside them are dropped.
     pub fn left_over(&mut self) -> Inside {
         let mut all = Inside::default();
         let is_system = |one: &Waiting| one.group.as_ref().is_none_or(|group| group.mpiio.calls == 0);

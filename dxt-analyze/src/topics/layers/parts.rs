@@ -1,4 +1,4 @@
-//! Sums of calls, and of the calls made inside them.
+//! Totals of calls, and of the calls made inside them.
 
 use crate::model::{Op, Stream};
 pub use crate::shared::calls::CallSum;
@@ -7,23 +7,23 @@ use crate::sum::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Kinds of system calls that are distinguished.
+/// Kind of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Reads.
+    /// System call that reads.
     Read,
-    /// Writes.
+    /// System call that writes.
     Write,
-    /// Lock acquisitions, including the wait.
+    /// System call that acquires a lock, including the time waiting for the lock.
     Lock,
-    /// Lock releases.
+    /// System call that releases a lock.
     Unlock,
-    /// All other calls: open, sync, seek, stat, ...
+    /// Any other system call: open, sync, seek, stat, ...
     Other,
 }
 
 impl Kind {
-    /// Returns the kind of an operation.
+    /// Returns the kind of calls of an operation.
     #[must_use]
     pub fn of(op: &Op) -> Self {
         match op.class {
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// Sums of the calls made inside other calls.
+/// Totals of the calls made inside other calls, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inside {
     /// System reads (POSIX; STDIO if a library uses it).
@@ -47,16 +47,16 @@ pub struct Inside {
     pub locks: CallSum,
     /// Lock releases.
     pub unlocks: CallSum,
-    /// Other system calls; inside MPI-IO also reads and writes of other files than the call's.
+    /// Other system calls. Inside MPI-IO, this includes reads and writes of files other than the call's own.
     pub others: CallSum,
-    /// Inside HDF5: calls of MPI-IO. The system calls inside them are in the sums above.
+    /// Only inside HDF5: MPI-IO calls. The system calls made by these are in the fields above.
     pub mpiio: CallSum,
-    /// Time in these MPI-IO calls that no system call accounts for, ns.
+    /// Time in these MPI-IO calls that is not spent in system calls, ns.
     pub mpiio_rest_ns: u64,
 }
 
 impl Inside {
-    /// Adds the sums of `other`.
+    /// Adds the totals of `other`.
     pub fn add(&mut self, other: &Self) {
         self.reads.add(&other.reads);
         self.writes.add(&other.writes);
@@ -67,7 +67,7 @@ impl Inside {
         self.mpiio_rest_ns = self.mpiio_rest_ns.saturating_add(other.mpiio_rest_ns);
     }
 
-    /// Adds system calls of one kind.
+    /// Adds the totals of system calls of one kind.
     #[inline]
     pub fn add_kind(&mut self, kind: Kind, sum: &CallSum) {
         match kind {
@@ -79,7 +79,7 @@ impl Inside {
         }
     }
 
-    /// Returns the sum of reads and writes.
+    /// Returns the totals of reads and writes together.
     #[must_use]
     pub fn data(&self) -> CallSum {
         let mut sum = self.reads;
@@ -87,7 +87,7 @@ impl Inside {
         sum
     }
 
-    /// Returns the sum of lock acquisitions and releases.
+    /// Returns the totals of lock acquisitions and releases together.
     #[must_use]
     pub fn locking(&self) -> CallSum {
         let mut sum = self.locks;
@@ -95,14 +95,14 @@ impl Inside {
         sum
     }
 
-    /// Returns the time in system calls, in ns.
+    /// Returns the time in all system calls, in ns.
     #[must_use]
     pub fn system_ns(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
         sums.iter().map(|sum| sum.time_ns).sum::<Sum>().get()
     }
 
-    /// Returns the number of system calls.
+    /// Returns the number of all system calls.
     #[must_use]
     pub fn system_calls(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
@@ -113,48 +113,48 @@ impl Inside {
 /// Calls of one layer, and the calls made inside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// Calls of the layer.
+    /// Totals of the layer's own calls.
     #[serde(flatten)]
     pub of: CallSum,
-    /// Calls made inside them.
+    /// Totals of the calls made inside these calls.
     pub inside: Inside,
 }
 
 impl Made {
-    /// Adds the sums of `other`.
+    /// Adds the totals of `other`.
     pub fn add(&mut self, other: &Self) {
         self.of.add(&other.of);
         self.inside.add(&other.inside);
     }
 
-    /// Returns the time that no call inside accounts for, in ns: the library's own work, communication, waiting. A lower bound if calls
-    /// inside overlap (asynchronous ones), since these count more than once.
+    /// Returns the time in these calls that is not spent in calls inside them, in ns: the library's own work, communication, waiting. A
+    /// lower bound if calls inside overlap (asynchronous ones), since overlapping time counts more than once.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.of.time_ns.saturating_sub(self.inside.system_ns()).saturating_sub(self.inside.mpiio_rest_ns)
     }
 
-    /// Returns `part_ns` as a share of the time; 0 if there are no calls.
+    /// Returns `part_ns` as a share of the time in these calls; 0 if there are none.
     #[must_use]
     pub fn share(&self, part_ns: u64) -> f64 {
         ratio::share(part_ns, self.of.time_ns)
     }
 }
 
-/// Form of an MPI-IO call.
+/// Form of an MPI-IO read or write: independent, collective, or nonblocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Each rank for itself, including calls on the shared file pointer.
+    /// Made by each rank independently, including calls on the shared file pointer.
     Independent,
-    /// All ranks of the file's communicator together.
+    /// Made by all ranks of the file's communicator together.
     Collective,
-    /// Begun and ended by different calls (nonblocking, split): the operation overlaps with any calls between them.
+    /// Begun and ended by different calls (nonblocking, split): the operation overlaps with any calls in between.
     Unfinished,
 }
 
-/// True if all processes of a file's communicator make this MPI-IO call together (MPI 4.0, 14.2); the communicator may have only one
-/// process. Collective reads and writes are not included: their form is [`Form::Collective`].
+/// True if all processes of the file's communicator must make this MPI-IO call (MPI 4.0, 14.2). Collective reads and writes are not
+/// included: their form is [`Form::Collective`].
 #[must_use]
 pub fn is_made_together(op: &Op) -> bool {
     const NAMES: [&str; 6] = ["open", "close", "sync", "set_size", "preallocate", "set_view"];
@@ -162,7 +162,7 @@ pub fn is_made_together(op: &Op) -> bool {
 }
 
 impl Form {
-    /// Returns the form of an operation's mode.
+    /// Returns the form of MPI-IO calls with this `mode`.
     #[must_use]
     pub const fn of(mode: OpMode) -> Self {
         match mode {
@@ -172,7 +172,7 @@ impl Form {
         }
     }
 
-    /// Returns the name for tables.
+    /// Returns the form's name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -186,7 +186,7 @@ impl Form {
 /// Role of a segment in the nesting of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// MPI-IO or HDF5 call, which may have others inside.
+    /// MPI-IO or HDF5 call, which may have other calls inside.
     Outer {
         /// True for HDF5, false for MPI-IO.
         hdf5: bool,
@@ -194,12 +194,12 @@ pub enum Part {
         unfinished: bool,
         /// True if the call was made inside HDF5.
         in_hdf5: bool,
-        /// True if the call failed: it keeps its place in the order, but nothing of it is counted.
+        /// True if the call failed: it takes part in the nesting, but is not counted.
         failed: bool,
     },
-    /// System call inside an outer call.
+    /// System call, which may be inside an outer call.
     Inner(Kind),
-    /// Neither of the two.
+    /// Call that takes no part in the nesting.
     Apart,
 }
 
@@ -207,7 +207,7 @@ impl Part {
     /// Returns the role of a stream's segments.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Self {
-        // Calls inside a wait belong to the operation that is waited for, which has a segment of its own.
+        // Calls made inside a wait belong to the operation that is waited for, which has a record of its own.
         if op.class == Some(OpClass::Wait) {
             return Self::Apart;
         }
@@ -238,7 +238,7 @@ mod tests {
         made.inside.add_kind(Kind::Unlock, &CallSum::call(0, 50));
         assert_eq!((made.rest_ns(), made.inside.locking().calls), (450, 2));
         assert_eq!(made.share(made.inside.locking().time_ns), 0.25);
-        // Overlapping calls inside never make the rest negative.
+        // Overlapping calls inside must not make the rest negative.
         made.inside.add_kind(Kind::Read, &CallSum::call(1, u64::MAX));
         assert_eq!(made.rest_ns(), 0);
     }

@@ -1,4 +1,5 @@
-//! Single pass over the segments, each process by one thread: nesting of calls, collective operations, and calls in flight.
+//! Single pass over the segments that collects nesting of calls, collective operations, and calls in flight. One thread reads all of a
+//! process.
 
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
@@ -9,17 +10,17 @@ use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
 
-/// Pass over the segments.
+/// Pass over the segments that collects the data of `layers`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     span: Span,
     segments: u64,
-    /// True if collective calls are matched; false if some may lie outside of the selected time window.
+    /// True if collective calls are matched across ranks; false if some may lie outside of the selected time window.
     matches: bool,
 }
 
 impl Pass {
-    /// Prepares the pass over `run`.
+    /// Creates the pass over `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         Self { span: Span::of(run), segments: run.segments(), matches: run.window.is_none() }
@@ -29,38 +30,38 @@ impl Pass {
 /// Stream of a process, the key of [`Partial::made`].
 pub type StreamKey = (ProcessId, StreamIx);
 
-/// Result of the pass.
+/// Data collected by the pass: calls with the calls inside them, collective operations, calls in flight.
 #[derive(Debug)]
 pub struct Partial {
-    /// Recorded calls of MPI-IO and HDF5, and the calls made inside them, by process and stream.
+    /// Individually recorded MPI-IO and HDF5 calls, and the calls made inside them, by process and stream.
     pub made: FxHashMap<StreamKey, Made>,
-    /// Calls made inside a call that is not recorded or not one of MPI-IO or HDF5, by process.
+    /// System calls made inside none of these calls (the outer call is not recorded, or is not MPI-IO or HDF5), by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
-    /// Number of inner calls whose outer call is uncertain.
+    /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
-    /// Collective operations.
+    /// Collective operations, matched across ranks.
     pub followed: Followed,
-    /// Calls in flight.
+    /// Number of calls in flight over time.
     pub in_flight: InFlight,
     now: Now,
 }
 
-/// Thread that is being read.
+/// State of the thread that is being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
     thread: u32,
     state: Thread,
-    /// Properties of the process's streams: role in the nesting, kind in flight, true if collective, file.
+    /// Per stream of the process: role in the nesting, kind of calls in flight, true if collective, and file.
     parts: Vec<(Part, Option<What>, bool, FileId)>,
-    /// Sums of the process's outer calls, by stream.
+    /// Per stream of the process: totals of its outer calls, and of the calls inside them.
     made: Vec<Made>,
-    /// Number of collective calls so far, by file and operation.
+    /// Number of collective calls of the process so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 impl Partial {
-    /// Ends the current thread or process if the block belongs to another.
+    /// Ends the current thread or process if `block` belongs to another one.
     fn switch(&mut self, block: &Block<'_>) {
         let is_same_process = self.now.process == block.number && !self.now.parts.is_empty();
         if is_same_process && self.now.thread == block.thread {

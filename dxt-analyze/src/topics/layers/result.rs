@@ -1,4 +1,4 @@
-//! Whole result of `layers`.
+//! Result of the command `layers`.
 
 use super::amplification::FileRow;
 use super::buffering::{BufferingRow, Collectives};
@@ -12,39 +12,39 @@ use crate::shared::completeness::Completeness;
 use crate::shared::mpiio_time::MpiioTime;
 use serde::Serialize;
 
-/// Result of the command.
+/// Result of the command `layers`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layers {
-    /// Bandwidth of each layer.
+    /// Bandwidth of each I/O layer.
     pub layers: Vec<LayerRow>,
-    /// Time in MPI-IO and in the system calls inside it, with locks and unlocks separate.
+    /// Time in MPI-IO, and in the system calls made inside it, with lock acquisitions and releases separate.
     pub mpiio_time: MpiioTime,
-    /// Calls inside MPI-IO and HDF5 calls, by kind of call.
+    /// MPI-IO and HDF5 calls by kind of call, with the calls made inside them.
     pub calls: Vec<CallRow>,
-    /// Calls inside MPI-IO and HDF5 calls, summed over ranks.
+    /// MPI-IO and HDF5 calls summed over ranks, with the calls made inside them.
     pub job: RankRow,
-    /// Calls inside MPI-IO and HDF5 calls by rank, slowest first.
+    /// MPI-IO and HDF5 calls by rank, with the calls made inside them; slowest rank first.
     pub ranks: Vec<RankRow>,
-    /// Files that MPI-IO accessed, those with most time first.
+    /// Files accessed through MPI-IO, sorted by time, largest first.
     pub files: Vec<FileRow>,
-    /// Collective calls by file, those with most time first.
+    /// Collective calls per file, sorted by time, largest first.
     pub collective_files: Vec<BufferingRow>,
-    /// Calls that a buffer of fixed size cuts into rounds, those that cost most first.
+    /// MPI-IO calls that a buffer of limited size cuts into rounds, sorted by cost, largest first.
     pub rounds: Vec<RoundsRow>,
-    /// Collective operations.
+    /// Collective operations, matched across ranks.
     pub collectives: Collectives,
-    /// Calls in flight over time.
+    /// Number of calls in flight over time, by kind of calls.
     pub concurrency: Vec<Concurrency>,
-    /// Time bins of `concurrency.series`.
+    /// Time bins of [`Concurrency::series`].
     pub series: Series,
-    /// System calls inside a call that is not recorded, or that is none of MPI-IO's data or file calls (`MPI_Init`).
+    /// System calls made inside an unrecorded call, or inside a call that is no MPI-IO operation on a file (`MPI_Init`).
     pub elsewhere: Inside,
     /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
-    /// Number of nodes, if known.
+    /// Number of nodes of the job, if known.
     pub nodes: Option<u64>,
-    /// Missing parts of the trace.
+    /// Missing parts of the trace, and why.
     pub missing: Completeness,
-    /// Findings.
+    /// Findings on the job and its files.
     pub findings: Vec<Finding>,
 }

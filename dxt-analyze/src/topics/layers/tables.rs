@@ -1,4 +1,4 @@
-//! Tables of `layers` on ranks and files.
+//! Tables of `layers` with calls by rank and by file.
 
 use crate::render::{Cell, Table, TableOf};
 use crate::topics::layers::amplification::FileRow;
@@ -9,15 +9,15 @@ fn rate(sum: &CallSum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)
 }
 
-/// Row of a table, with the calls inside its calls.
+/// Row of a table about calls and the calls made inside them.
 struct Dissected<'a, Row> {
     row: &'a Row,
     made: &'a Made,
-    /// Time that no call inside accounts for, ns.
+    /// Time in the calls that is not spent in calls inside them, ns.
     rest_ns: u64,
 }
 
-/// Adds the columns on calls inside; the share of MPI-IO itself is displayed if HDF5 calls it.
+/// Adds columns on the calls made inside; with `hdf5`, also the share of time in MPI-IO.
 fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> TableOf<'a, Dissected<'a, Row>> {
     let share = |of: &Dissected<'a, Row>, time_ns: u64| Cell::share_of(time_ns, of.made.of.time_ns);
     table
@@ -56,10 +56,10 @@ pub(crate) fn calls(rows: &[CallRow]) -> Table {
     dissected(table, hdf5).done()
 }
 
-/// Builds the table of calls inside calls, by rank: of HDF5's reads and writes if the job has them, else of MPI-IO's.
+/// Builds the table of calls made inside HDF5's reads and writes if the job has any, else inside MPI-IO's; one row per rank.
 pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
     let hdf5 = job.hdf5.of.calls > 0;
-    // Empty table if all calls are of other kinds.
+    // No rows if the job has only other kinds of calls.
     let rows = if hdf5 || job.mpiio.of.calls > 0 { rows } else { &[] };
     let rows = rows.iter().map(|row| match hdf5 {
         true => Dissected { row, made: &row.hdf5, rest_ns: row.hdf5_rest_ns },

@@ -9,7 +9,7 @@ struct Row {
     layer: &'static str,
     op: &'static str,
     form: &'static str,
-    /// Time in the MPI-IO or HDF5 calls around the locks, ns.
+    /// Time in the MPI-IO or HDF5 calls inside which the locks were taken, ns.
     of_ns: u64,
     locks: CallSum,
     unlocks: CallSum,
@@ -22,7 +22,7 @@ impl Row {
     }
 }
 
-/// Builds the table of locks, by kind of call and for all MPI-IO calls together.
+/// Builds the table of time in locks, by kind of call and for all MPI-IO calls together.
 pub(crate) fn locks(result: &Layers) -> Table {
     let all = &result.mpiio_time;
     let of = result.calls.iter().map(|row| Row::of(row.layer, row.op, row.form, &row.made));

@@ -1,4 +1,4 @@
-//! Tables of `layers` on joint work of ranks: collective calls and calls in flight.
+//! Tables of `layers` on ranks working together: collective calls and calls in flight.
 
 use crate::render::{Cell, Table};
 use crate::sum::Sum;
@@ -116,7 +116,7 @@ pub(crate) fn concurrency(rows: &[Concurrency]) -> Table {
         .done()
 }
 
-/// Builds the table of the mean number in flight over time; for CSV only.
+/// Builds the table of the mean number of calls in flight per time bin; for CSV only.
 pub(crate) fn series(series: &Series, rows: &[Concurrency]) -> Table {
     let start = |bin: usize| series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64));
     let rows = (0..series.bins).flat_map(|bin| rows.iter().map(move |row| (bin, row)));

@@ -1,4 +1,4 @@
-//! Command `layers`: one pass, and the view of its result.
+//! Command `layers`: one pass over the trace, and the output of its result.
 
 use super::args::{Args, Options};
 use super::{figure, tables, tables_locks, tables_together as together};
@@ -16,30 +16,30 @@ use crate::topics::layers::result::Layers;
 use anyhow::Result;
 use serde::Serialize;
 
-/// Result, and how many rows to display.
+/// Result of `layers`, and how many rows to display.
 #[derive(Debug, Serialize)]
 pub struct LayersReport {
-    /// Result of the command.
+    /// Result of the pass, with findings.
     #[serde(flatten)]
     pub result: Layers,
-    /// Maximum number of rows of a table.
+    /// Maximum number of rows per table.
     #[serde(skip)]
     pub top: usize,
 }
 
-/// Loads a run and dissects it.
+/// Loads a run, and breaks its MPI-IO and HDF5 calls down into the calls made inside them.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if the inputs or the layouts cannot be loaded.
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
     layers_of(&run, &args.options)
 }
 
-/// Dissects a loaded run.
+/// Breaks the MPI-IO and HDF5 calls of a loaded run down into the calls made inside them.
 ///
 /// # Errors
-/// If the layouts cannot be read.
+/// Returns an error if the file with stripe layouts cannot be read.
 pub fn layers_of(run: &Run, options: &Options) -> Result<LayersReport> {
     let (layouts, top) = (crate::session::layouts(run, options.layout.as_deref())?, options.top);
     let bar = Bar::new(run.segments(), "layers");

@@ -1,7 +1,7 @@
-//! Waiting time of each process in MPI-IO's collective calls, until the last rank arrives.
+//! Time that each process waits in collective MPI-IO calls until the last rank arrives.
 //!
-//! The k-th collective call of each rank on a file matches the k-th of every other rank, as in [`crate::topics::layers::collectives`]. A
-//! rank that left before the last one arrived did not wait for it.
+//! The k-th collective call of one rank on a file is matched with the k-th of every other rank, as in
+//! [`crate::topics::layers::collectives`]. A rank that left a call before the last rank arrived did not wait for it.
 
 use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
 
-/// Calls of one collective operation: process, start and end, ns since the job's start.
+/// Calls of all ranks that form one collective operation: process, start and end, ns since the job's start.
 #[derive(Clone, Debug, Default)]
 struct Calls(Vec<(ProcessId, u64, u64)>);
 
@@ -24,30 +24,30 @@ impl Value for Calls {
     }
 }
 
-/// Analysis of arrivals at collective calls.
+/// Analysis that computes waiting times from the ranks' arrivals at collective calls.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// File and operation of collective calls, by process and stream.
+    /// File and operation of a stream's collective calls, by process and stream; `None` for streams without collective calls.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
-    /// True, by process, if it has MPI synchronization calls.
+    /// Per process: true if it has MPI synchronization calls.
     meet: Vec<bool>,
-    /// Operations of a whole communicator, which may be a single process: only the times show if all ranks take part. `ranks` is their
-    /// number.
+    /// Operations that are collective over a communicator, which may consist of one process. They count as collective only if calls of all
+    /// ranks overlap in time; `ranks` is the number of ranks.
     unsure: Vec<u16>,
     ranks: usize,
-    /// Maximum operations to follow.
+    /// Maximum number of collective operations that are tracked.
     limit: usize,
 }
 
 impl Arrivals {
-    /// Creates the analysis of `run`. Follows nothing if a time window is selected, since some calls may lie outside.
+    /// Creates the analysis of `run`. Tracks nothing if a time window is selected, since calls of an operation may lie outside the window.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let of = |process: &crate::model::Process| -> Vec<Option<(FileId, u16)>> {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
                 let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
-                // Opens by HDF5 through MPI-IO are inside HDF5's own call.
+                // Opens that HDF5 makes through MPI-IO are parts of HDF5's own call.
                 let together = is_made_together(op) && stream.within() == Within::Nothing;
                 ((collective || together) && run.window.is_none()).then_some((stream.file, stream.op))
             };
@@ -68,33 +68,33 @@ impl Arrivals {
     }
 }
 
-/// State of an analyzer thread.
+/// Partial result of one analyzer thread.
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,
     process: ProcessId,
-    /// Time in MPI synchronization calls, by process, ns.
+    /// Time of each process in MPI synchronization calls, ns.
     meeting: FxHashMap<ProcessId, u64>,
-    /// Number of collective calls so far of the current process, by file and operation.
+    /// Number of collective calls that the current process has made so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
-    /// Copy of the field of [`Arrivals`], as is `ranks`.
+    /// Copy of [`Arrivals::unsure`]; `ranks` is copied as well.
     unsure: Vec<u16>,
     ranks: usize,
 }
 
-/// Waiting time of each process, ns; an estimate if not all operations were followed.
+/// Waiting time of each process, ns; an estimate if only a sample of the operations was tracked.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// Waiting time in MPI-IO's collective calls, by process, ns.
+    /// Time that each process waits in collective MPI-IO calls for the last rank, ns.
     pub by_process: FxHashMap<ProcessId, u64>,
-    /// Time in MPI synchronization calls, by process, ns.
+    /// Time of each process in MPI synchronization calls, ns.
     pub meeting: FxHashMap<ProcessId, u64>,
-    /// Sampling: one in this many operations was followed.
+    /// Sampling factor n: one in n collective operations was tracked.
     pub one_in: u64,
 }
 
 impl Partial {
-    /// Computes the waiting times.
+    /// Computes the final waiting times.
     #[must_use]
     pub fn waits(self) -> Waits {
         let one_in = self.calls.one_in();

@@ -1,6 +1,6 @@
-//! Time that processes with several threads spent in the program's own calls, and time with asynchronous operations in flight.
+//! Wall-clock time that processes with several threads spent in the program's own calls, and time with asynchronous operations in flight.
 //!
-//! For a single thread the sum of its calls suffices, since calls do not overlap.
+//! For a process with a single thread, adding up its calls is enough, since they do not overlap.
 
 use super::spans::Spans;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
@@ -9,16 +9,16 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 
-/// Maximum time spans kept per process; adjacent calls are one span.
+/// Maximum number of disjoint time spans kept per process; adjacent calls share one span.
 const SPANS: usize = 1 << 15;
 
-/// True if a stream's calls block the calling thread: calls of the program itself, except nonblocking and split operations.
+/// True if a stream's calls block the calling thread: calls that the program itself made, except nonblocking and split operations.
 #[must_use]
 pub fn keeps_its_thread(run: &Run, stream: &Stream) -> bool {
     stream.within() == Within::Nothing && Form::of(run.op(stream).mode) != Form::Unfinished
 }
 
-/// True if several threads of a process have calls on record.
+/// True if several threads of the process made recorded calls.
 #[must_use]
 pub fn has_threads(process: &Process) -> bool {
     let mut tids = process.blocks.iter().map(|block| process.tid(block.head.thread));
@@ -26,22 +26,22 @@ pub fn has_threads(process: &Process) -> bool {
     tids.any(|tid| Some(tid) != first)
 }
 
-/// True if a stream's operations continue while the program does other things (nonblocking and split ones).
+/// True if a stream's operations continue in the background after the call returns (nonblocking and split operations).
 #[must_use]
 pub fn goes_on(run: &Run, stream: &Stream) -> bool {
     stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
 }
 
-/// Times to compute for a process.
+/// Selects the times to compute for one process.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
-    /// Time with a thread in a call.
+    /// True to compute the time with at least one thread in a call.
     calls: bool,
-    /// Time with an operation in flight.
+    /// True to compute the time with at least one asynchronous operation in flight.
     flights: bool,
 }
 
-/// Analysis of busy times.
+/// Analysis that computes wall-clock times with threads in calls, and with asynchronous operations in flight.
 #[derive(Clone, Debug)]
 pub struct Busy {
     of: Vec<Looks>,
@@ -63,15 +63,15 @@ impl Busy {
     }
 }
 
-/// Time by process, ns.
+/// Time of each process, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
-/// Busy times.
+/// Wall-clock times in calls, and with asynchronous operations in flight, of each process.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Time with at least one thread in a call, for processes with several threads.
+    /// Time with at least one thread in a call, ns; only for processes with several threads.
     pub calls: ByProcess,
-    /// Time with at least one asynchronous operation in flight.
+    /// Time with at least one asynchronous operation in flight, ns.
     pub flights: ByProcess,
 }
 
@@ -83,7 +83,7 @@ struct Now {
     flights: Spans,
 }
 
-/// State of an analyzer thread.
+/// Partial result of one analyzer thread.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
@@ -91,7 +91,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Returns the times of all processes.
+    /// Returns the final times of all processes.
     #[must_use]
     pub fn times(mut self) -> Times {
         self.end_process();
@@ -146,7 +146,7 @@ impl Analysis for Busy {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.end_process();
         other.end_process();
-        // One thread reads all of a process, so no process is in both.
+        // Each process is read by a single thread, so no process is in both partial results.
         into.times.calls.extend(other.times.calls);
         into.times.flights.extend(other.times.flights);
     }

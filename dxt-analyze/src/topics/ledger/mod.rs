@@ -1,12 +1,12 @@
-//! Ledger: where the run time went.
+//! Ledger: division of the run time by activity, which shows where the time went.
 //!
-//! The time of every process is divided completely and without overlap by the outermost call of the program: none, reads, writes,
-//! metadata, syncs, locks. Calls of MPI-IO and HDF5 are divided further: waiting for the last rank, system calls, outside POSIX.
+//! The time of every process is divided completely and without overlap by the call that the program is in: none, read, write, metadata,
+//! sync or lock. Time in calls of MPI-IO and HDF5 is divided further: waiting for the last rank, system calls, the rest.
 //!
-//! - [`parts`]: the parts, which add up to the whole by construction.
-//! - [`spans`], [`busy`]: time that a process with several threads spent in calls.
-//! - [`arrivals`]: waiting time of each process in collective calls.
-//! - [`result`]: processes, and the job as their sum; [`view`]: output.
+//! - [`parts`]: the parts into which a time is divided.
+//! - [`spans`], [`busy`]: wall-clock time that a process with several threads spent in calls.
+//! - [`arrivals`]: time that each process waits in collective calls.
+//! - [`result`]: division of the time of each process and of the job; [`view`]: output of the result.
 
 pub mod args;
 pub mod arrivals;
@@ -21,5 +21,5 @@ pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
 pub use view::ledger as verb;
 
-/// Codes of findings: none.
+/// Codes of findings that this topic reports: none.
 pub const CODES: &[crate::findings::Code] = &[];

@@ -1,43 +1,43 @@
-//! Parts of a process's time.
+//! Division of a process's run time into parts by activity.
 
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// Division of a time into parts that add up to it, ns.
+/// Division of a time into parts by activity, in ns; the parts add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Parts {
-    /// Outside the calls below: computation, communication, and waiting for others where that is not on record.
+    /// Time outside all calls below: computation, communication, and waiting for others if it is not recorded.
     pub no_io_ns: u64,
-    /// In MPI synchronization calls, which are no I/O: waiting for others, and exchanging data.
+    /// Time in MPI synchronization calls, which are no I/O: waiting for other ranks, and exchanging data.
     pub meeting_ns: u64,
-    /// In reads through the system or C streams, made by the program itself.
+    /// Time in reads through system calls or C streams that the program itself made.
     pub read_ns: u64,
-    /// In writes through the system or C streams, made by the program itself.
+    /// Time in writes through system calls or C streams that the program itself made.
     pub write_ns: u64,
-    /// In opens, closes, stats, seeks and other metadata calls of the program itself.
+    /// Time in opens, closes, stats, seeks and other metadata calls that the program itself made.
     pub metadata_ns: u64,
-    /// In syncs and flushes of the program itself.
+    /// Time in syncs and flushes that the program itself made.
     pub sync_ns: u64,
-    /// In locks of the program itself, including waiting for them.
+    /// Time in file lock calls that the program itself made, including waiting for locks.
     pub lock_ns: u64,
-    /// Submitting asynchronous operations, and waiting for them.
+    /// Time submitting asynchronous operations, and waiting for them.
     pub asynchronous_ns: u64,
-    /// In calls of MPI-IO and HDF5: waiting for the last rank to arrive at a collective call.
+    /// Time in MPI-IO and HDF5 calls while waiting for the last rank to arrive at a collective call.
     pub waiting_ns: u64,
-    /// In calls of MPI-IO and HDF5: in system calls.
+    /// Time in MPI-IO and HDF5 calls that was spent in system calls.
     pub system_ns: u64,
-    /// In calls of MPI-IO and HDF5: outside POSIX, i.e. exchanging data, copying, the library's own work.
+    /// Time in MPI-IO and HDF5 calls outside system calls and waiting: exchanging data, copying, the library's own work.
     pub library_ns: u64,
-    /// True if calls may be missing; their time is in `no_io_ns` then.
+    /// True if calls may be missing from the trace; their time is then part of `no_io_ns`.
     #[serde(skip)]
     pub partial: bool,
 }
 
-/// Number of parts in calls.
+/// Number of parts in which the process is in an I/O call.
 const IN_CALLS: usize = 9;
 
 impl Parts {
-    /// Returns the name and time of each part, parts in calls first.
+    /// Returns the name and the time in ns of each part; parts in I/O calls come first.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 2] {
         [
@@ -69,33 +69,33 @@ impl Parts {
         ]
     }
 
-    /// Returns the time in calls, ns.
+    /// Returns the time in I/O calls, ns.
     #[must_use]
     pub fn io_ns(&self) -> u64 {
         self.named()[..IN_CALLS].iter().map(|(_, ns)| *ns).sum::<Sum>().get()
     }
 
-    /// Returns the total time, ns.
+    /// Returns the sum of all parts, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.io_ns().saturating_add(self.no_io_ns).saturating_add(self.meeting_ns)
     }
 
-    /// Returns the share in calls; 0 if the total is 0.
+    /// Returns the time in I/O calls as a share of the sum of all parts; 0 if this sum is 0.
     #[must_use]
     pub fn io_share(&self) -> f64 {
         crate::shared::ratio::share(self.io_ns(), self.total_ns())
     }
 
-    /// Scales the parts to a total of `total_ns` with `busy_ns` in calls.
+    /// Scales the parts to a time of `total_ns`, of which `busy_ns` are in I/O calls.
     ///
-    /// The parts in calls, which are sums over threads, share `busy_ns` in proportion; the rest is without I/O. The time in calls never
-    /// exceeds the total.
+    /// The parts in I/O calls are sums over threads: they divide `busy_ns` in proportion. The rest of `total_ns` is without I/O. The time
+    /// in I/O calls never exceeds `total_ns`.
     #[must_use]
     pub fn within(mut self, total_ns: u64, busy_ns: u64) -> Self {
         let sum: u128 = self.in_calls().iter().map(|part| u128::from(**part)).sum();
         let busy = u64::try_from(sum).unwrap_or(u64::MAX).min(busy_ns).min(total_ns);
-        // The rounding error goes to the largest part, so that nothing is lost.
+        // The largest part absorbs the rounding error, so that the parts add up.
         let mut left = busy;
         for part in self.in_calls() {
             let share = (u128::from(*part) * u128::from(busy)).checked_div(sum).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Parts {
         self
     }
 
-    /// Adds `other`.
+    /// Adds the parts of `other`.
     pub fn add(&mut self, other: &Self) {
         let mut theirs = *other;
         for (mine, theirs) in self.in_calls().into_iter().zip(theirs.in_calls()) {
@@ -137,7 +137,7 @@ mod tests {
             let divided = sums.within(total, busy);
             prop_assert_eq!(divided.total_ns(), total);
             prop_assert!(divided.io_ns() <= busy.min(total));
-            // One thread with successive calls: nothing changes.
+            // One thread whose calls do not overlap: nothing changes.
             let sum = sums.io_ns();
             prop_assert_eq!(sums.within(sum, sum), sums);
         }

@@ -1,4 +1,4 @@
-//! Ledger of each process, and of the job as their sum.
+//! Division of the run time by activity (ledger), for each process, and for the job as the sum of its processes.
 
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
@@ -12,49 +12,49 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::{Layer, OpClass};
 
-/// Time of a process.
+/// Run time of a process, divided by activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessRow {
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
     /// Host name.
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// Number of processes in the row: several if ranks were reduced to one record.
+    /// Number of processes in the row: more than 1 for a reduced record, which stands for several ranks.
     pub processes: u64,
-    /// Run time, ns, summed over these processes.
+    /// Run time, ns, summed over the row's processes.
     pub run_ns: u64,
-    /// Division of the run time.
+    /// Division of the run time by activity.
     #[serde(flatten)]
     pub parts: Parts,
 }
 
-/// Result of `ledger`.
+/// Result of `ledger`: division of the run time by activity.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ledger {
-    /// Time from the earliest start to the last end, ns.
+    /// Run time of the job, ns: from the earliest start to the latest end of any process.
     pub run_ns: u64,
-    /// Number of processes accounted for. Ranks of which only the existence is on record count as without I/O.
+    /// Number of processes included. Ranks that have no record count as ranks without I/O.
     pub processes: u64,
-    /// Division of the time of all processes.
+    /// Division by activity of the time of all processes together.
     pub job: Parts,
-    /// Share of this time in calls.
+    /// Share of the time of all processes that is spent in I/O calls.
     pub io_share: f64,
-    /// True if waiting for the last rank is distinguished, which needs single calls.
+    /// True if waiting for the last rank is a separate part; this requires times of single calls.
     pub knows_waiting: bool,
-    /// True if the calls inside MPI-IO and HDF5 are distinguished. False for Darshan logs with HDF5 or PnetCDF, which do not record
-    /// nesting.
+    /// True if time in system calls inside MPI-IO and HDF5 is a separate part. False for Darshan logs with HDF5 or PnetCDF, which do not
+    /// record nesting.
     pub knows_inside: bool,
-    /// Sampling: waiting is estimated from one in this many collective operations.
+    /// Sampling factor n: waiting times are estimated from one in n collective operations.
     pub followed_one_in: u64,
-    /// Time of nonblocking and split operations, ns; in no part, since the program continues meanwhile.
+    /// Duration of nonblocking and split operations, ns, summed over processes; included in no part, since the program continues meanwhile.
     pub background_ns: u64,
-    /// Time with at least one such operation in flight, ns, summed over processes.
+    /// Time with at least one nonblocking or split operation in flight, ns, summed over processes.
     pub in_flight_ns: u64,
-    /// True if waiting for such operations is on record; it is included in the parts then.
+    /// True if calls that wait for asynchronous operations were recorded; the parts then include their time.
     pub knows_waits: bool,
-    /// Processes, most time in calls first.
+    /// Division of the time of each process, those with most time in I/O calls first.
     pub rows: Vec<ProcessRow>,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -63,9 +63,9 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     parts: Parts,
-    /// Blocking calls of MPI-IO and HDF5.
+    /// Time in blocking calls of MPI-IO and HDF5, ns.
     library_ns: u64,
-    /// System calls inside calls of MPI-IO and HDF5.
+    /// Time in system calls made inside calls of MPI-IO and HDF5, ns.
     inside_ns: u64,
     background_ns: u64,
 }
@@ -82,7 +82,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
         let into = match stream.within() {
             Within::Overview => continue,
             Within::Mpiio | Within::Hdf5 if is_library => continue,
-            // The time belongs to the operations that the library waits for, not to its polling.
+            // The time belongs to the operations that the library waits for, not to its own waiting.
             Within::Mpiio | Within::Hdf5 if op.class == Some(OpClass::Wait) => continue,
             Within::Mpiio | Within::Hdf5 => &mut sums.inside_ns,
             Within::Nothing if !keeps_its_thread(run, stream) => &mut sums.background_ns,
@@ -102,7 +102,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
 }
 
 impl Sums {
-    /// Returns the parts in calls; those inside MPI-IO and HDF5 do not exceed the time of these calls.
+    /// Returns the parts in I/O calls. The parts inside MPI-IO and HDF5 calls never exceed the time in these calls.
     fn divided(&self, waiting_ns: u64) -> Parts {
         let mut parts = self.parts;
         parts.system_ns = self.inside_ns.min(self.library_ns);
@@ -112,7 +112,7 @@ impl Sums {
     }
 }
 
-/// True if a process has calls on record that wait for asynchronous operations; it may also poll.
+/// True if the process has recorded calls that wait for asynchronous operations (it may poll for others as well).
 #[must_use]
 pub fn waits_on_record(run: &Run, process: &Process) -> bool {
     let is_wait = |op: &Op| op.class == Some(OpClass::Wait) && op.name == "wait";
@@ -124,7 +124,7 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
 }
 
 impl Ledger {
-    /// Creates the ledger from `totals`, with the `busy` times of threads and operations, and the waiting times of ranks.
+    /// Creates the result from `totals`; `busy` are wall-clock times in calls and with operations in flight, `waits` are waiting times.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
@@ -144,7 +144,7 @@ impl Ledger {
             let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
             let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
             let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
-            // A record of all ranks refers to ranks that have rows of their own: it adds to their time in calls, not to their run time.
+            // A reduced record covers ranks that have rows of their own: it adds to their time in calls, not to their run time.
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);
             let total = life.saturating_mul(stands_for);
@@ -158,7 +158,7 @@ impl Ledger {
                 parts: parts.within(total, in_calls),
             });
         }
-        // Activity of a rank after MPI_Finalize belongs to the rank.
+        // Calls that a rank makes after MPI_Finalize count for the rank.
         let continuations = run.continuations();
         for (later, first) in &continuations {
             let Some(later) = rows.get(later.index()).cloned() else { continue };
@@ -178,7 +178,7 @@ impl Ledger {
                 lives = lives.saturating_add(row.run_ns);
             }
         }
-        // Ranks without a row of their own: those only in the record of all ranks, and those without any I/O.
+        // Ranks without a row of their own: they are only in the reduced record, or did no I/O.
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let mut job = job.within(total, u64::MAX);

@@ -1,10 +1,11 @@
-//! Bounded set of disjoint time spans.
+//! Set of disjoint time spans, of bounded size.
 
-/// Sorted, disjoint, non-adjacent time spans. Above `limit` the smallest gaps are closed, and the time that this adds is recorded.
+/// Sorted, disjoint, non-adjacent time spans. If there are more than `limit`, the smallest gaps between spans are filled, and the time
+/// that this adds is counted.
 #[derive(Clone, Debug)]
 pub struct Spans {
     spans: Vec<(u64, u64)>,
-    /// Spans added since the last sort.
+    /// Number of spans added since the last sort.
     unsorted: usize,
     limit: usize,
     closed_ns: u64,
@@ -17,7 +18,7 @@ impl Spans {
         Self { spans: Vec::new(), unsorted: 0, limit: limit.max(1), closed_ns: 0 }
     }
 
-    /// Adds `start..end`.
+    /// Adds the time span from `start` to `end`.
     #[inline]
     pub fn add(&mut self, start: u64, end: u64) {
         if start >= end {
@@ -64,7 +65,7 @@ impl Spans {
         self.spans = kept;
     }
 
-    /// Returns the total time, ns, and an upper bound of the closed gaps in it.
+    /// Returns the total time of all spans, ns, and an upper bound of the filled gaps contained in it.
     #[must_use]
     pub fn time(mut self) -> (u64, u64) {
         self.settle();

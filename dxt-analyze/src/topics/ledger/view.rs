@@ -1,4 +1,4 @@
-//! `ledger` command: one pass, and the tables.
+//! `ledger` command: one pass over the trace, and the tables of the result.
 
 use super::args::{Args, Options};
 use super::arrivals::Arrivals;
@@ -18,20 +18,20 @@ use serde::Serialize;
 use std::cmp::Reverse;
 
 together!(
-    /// Analyses of the command's pass.
+    /// Analyses that run in the pass of the command.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// Result with the number of processes to show.
+/// Result of `ledger`, with the number of processes to show.
 #[derive(Clone, Debug, Serialize)]
 pub struct LedgerReport {
-    /// Result.
+    /// Division of the run time of each process and of the job.
     #[serde(flatten)]
     pub result: Ledger,
-    /// Maximum processes per table.
+    /// Maximum number of processes shown per table.
     #[serde(skip)]
     pub top: usize,
-    /// Time of processes with any thread in a call, and with operations in flight.
+    /// Wall-clock times of processes with any thread in a call, and with asynchronous operations in flight.
     #[serde(skip)]
     pub busy: Times,
     /// Findings about the trace itself.
@@ -44,7 +44,7 @@ impl LedgerReport {
     }
 }
 
-/// Loads a run and divides its time.
+/// Loads a run and divides its run time by activity.
 ///
 /// # Errors
 /// Returns an error if nothing can be loaded.
@@ -53,7 +53,7 @@ pub fn ledger(args: &Args) -> Result<LedgerReport> {
     Ok(ledger_of(&run, &args.options))
 }
 
-/// Divides the time of a loaded run.
+/// Divides the run time of a loaded run by activity.
 #[must_use]
 pub fn ledger_of(run: &Run, options: &Options) -> LedgerReport {
     let bar = Bar::new(run.segments(), "ledger");
@@ -79,10 +79,10 @@ impl Outcome for LedgerReport {
     }
 }
 
-/// Minimum excess of a process's I/O share over the mean, to be named.
+/// Minimum difference between a process's share of time in I/O and the mean share, for the sentence to name the process.
 const FAR_ABOVE: f64 = 0.1;
 
-/// Returns the ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
+/// Returns a sentence that sums up the result: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
     if ledger.missing.untimed {

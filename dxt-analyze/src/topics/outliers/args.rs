@@ -65,12 +65,12 @@ impl Default for Options {
     }
 }
 
-/// Division of time by `outliers --windows`.
+/// Division of the run into time windows, as given by `outliers --windows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spans {
-    /// This number of equal windows.
+    /// Given number of time windows of equal length.
     Equal(u32),
-    /// Windows that begin with the I/O phases.
+    /// Time windows that begin at the start of each I/O phase.
     Phases,
 }
 

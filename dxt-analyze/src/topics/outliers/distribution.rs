@@ -1,4 +1,4 @@
-//! Distribution of the bandwidth or the duration of single operations, per group.
+//! Distribution of the bandwidth or the duration of single operations, for each group of operations.
 
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::{bandwidth, group_of};
@@ -18,7 +18,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Returns the value for one operation; `None` if it has none.
+    /// Returns bandwidth or duration of one operation; `None` if it has no bandwidth because it moved no bytes.
     #[inline]
     #[must_use]
     pub fn of(self, length: u64, duration_ns: u64) -> Option<u64> {
@@ -29,23 +29,23 @@ impl Metric {
     }
 }
 
-/// Pass that samples values per group.
+/// Pass that samples bandwidth or duration of the operations in each group.
 #[derive(Clone, Debug)]
 pub struct Distribution<'a, T> {
-    /// Groups, indexed by [`crate::shared::groups::group_index`].
+    /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<T>],
-    /// Metric that is sampled.
+    /// Value that is sampled: bandwidth or duration.
     pub metric: Metric,
 }
 
-/// Sample of a group.
+/// Sample of the values in one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSample {
-    /// Sampled values.
+    /// Sampled bandwidths or durations.
     pub sample: Sample,
-    /// Number of operations without a value, since they moved no bytes.
+    /// Number of operations without a bandwidth, since they moved no bytes.
     pub without_value: u64,
-    /// Time in all operations, ns.
+    /// Time in all operations of the group, ns.
     pub time_ns: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// Analyses of the first reading.
+    /// Analyses that run in the first reading of the trace.
     First, Partial { operations, processes, targets }
 );
 
@@ -23,7 +23,7 @@ pub(crate) struct InReport<'a> {
     first: First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>,
 }
 
-/// Results of the first reading.
+/// Results of the first reading of the trace.
 #[derive(Debug)]
 pub(crate) struct Read {
     samples: Vec<GroupSample>,
@@ -33,7 +33,7 @@ pub(crate) struct Read {
     targets: OutliersReport,
 }
 
-/// Outliers by operation, rank, node and storage target.
+/// Outliers among operations, ranks, nodes and storage targets.
 #[derive(Debug)]
 pub(crate) struct All {
     pub(crate) operations: OutliersReport,

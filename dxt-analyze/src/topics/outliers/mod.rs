@@ -1,8 +1,8 @@
 //! Outliers: operations, ranks, nodes, storage targets and files that are slower than their peers.
 //!
-//! * [`distribution`], [`worst`]: the two passes for single operations; [`shared_traits`]: traits that slow operations share.
-//! * [`units`]: comparison of ranks, nodes, targets and files, for the whole job or by time window.
-//! * [`result`]: the result and its findings; [`view`]: its view.
+//! * [`distribution`], [`worst`]: the two passes for comparing single operations; [`shared_traits`]: traits that slow operations share.
+//! * [`units`]: comparison of ranks, nodes, storage targets and files, for the whole job or by time window.
+//! * [`result`]: the result and its findings; [`view`]: output of the result.
 
 pub mod args;
 mod codes;

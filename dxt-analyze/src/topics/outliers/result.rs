@@ -1,5 +1,5 @@
-//! Outliers, result and findings: single operations by the box-plot rule of the DXT paper; ranks, nodes, storage targets and files by
-//! modified z-scores ([`super::units`]). Operations are compared only with those of the same layer, name and form.
+//! Result and findings of `outliers`: single operations by the box-plot rule of the DXT paper; ranks, nodes, storage targets and files by
+//! modified z-scores ([`super::units`]). Operations are compared only if they have the same layer, name and call variant.
 
 use super::distribution::{GroupSample, Metric};
 use super::row::OutlierRow;
@@ -17,35 +17,35 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Maximum number of listed findings per group; the last one counts the rest.
+/// Maximum number of findings listed per group; the last one gives the number of the others.
 const LISTED: usize = 10;
 
-/// Group of operations and its outliers.
+/// Group of comparable operations, and its outliers.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationGroup {
-    /// Operations that are compared.
+    /// Group of operations that are compared.
     #[serde(flatten)]
     pub group: Group,
     /// Number of operations in the sample.
     pub sample: u64,
-    /// Operations without bytes, which have no bandwidth.
+    /// Number of operations without a bandwidth, since they moved no bytes.
     pub without_value: u64,
-    /// Quartiles, mean and fences, in bytes per second or ns.
+    /// Quartiles, mean and fences of the bandwidth (bytes per second) or the duration (ns).
     #[serde(flatten)]
     pub plot: BoxPlot,
-    /// Verdict on the group.
+    /// Result of the comparison.
     pub verdict: Verdict,
     /// Number of operations beyond the fence.
     pub outliers: u64,
     /// Time in the outliers, ns.
     pub time_ns: u64,
-    /// Time in excess of the same operations at the group's median, ns.
+    /// Time that the outliers lost compared with the group's median, ns.
     pub extra_ns: u64,
-    /// Worst outliers, in order of rank, pid and start.
+    /// Worst outliers, sorted by rank, pid and start.
     pub rows: Vec<OutlierRow>,
 }
 
-/// Returns the fence per group; `None` if the group is too small to judge or has no operation beyond the fence.
+/// Returns the fence of each group; `None` if the group is too small to judge, or has no operation beyond the fence.
 #[must_use]
 pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
@@ -59,7 +59,7 @@ pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Ve
     samples.iter().map(fence).collect()
 }
 
-/// Combines samples with the operations beyond their fences.
+/// Combines the sample of each group with the operations beyond its fence.
 #[must_use]
 pub fn operation_groups(
     run: &Run,
@@ -101,7 +101,7 @@ pub fn operation_groups(
 fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<OutlierRow> {
     let process = run.process(slow.process)?;
     let stream = process.stream(slow.stream)?;
-    // A guessed layout says nothing about stripes.
+    // A guessed layout does not determine stripes.
     let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));
     let duration = (slow.end - slow.start).max(1);
@@ -120,28 +120,28 @@ fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<Outlier
     })
 }
 
-/// Result of the command.
+/// Result of `outliers`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outliers {
-    /// `op`, `rank`, `node`, `ost` or `file`.
+    /// Kind of comparison: `op`, `rank`, `node`, `ost` or `file`.
     pub by: String,
-    /// Metric of the comparison.
+    /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
-    /// Groups of operations; only for `op`.
+    /// Groups of operations, if single operations are compared (`op`); else empty.
     pub operations: Vec<OperationGroup>,
-    /// Groups of units; for all others.
+    /// Groups of units, if ranks, nodes, storage targets or files are compared; else empty.
     pub units: Vec<UnitGroup>,
-    /// Slowest unit of each group in each time window, if windows were requested.
+    /// Slowest unit of each group in each time window, if the user requested windows.
     pub stragglers: Vec<Straggler>,
-    /// Reason why nothing can be compared; `None` if there is something.
+    /// Reason why nothing can be compared; `None` if something was compared.
     pub nothing: Option<String>,
-    /// Missing parts of the trace.
+    /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings.
+    /// Findings on outliers.
     pub findings: Vec<Finding>,
 }
 
-/// Returns findings on operations; `io_ns` is the time that all processes spent in the compared operations.
+/// Returns findings on slow operations; `io_ns` is the time that all processes spent in the compared operations.
 #[must_use]
 pub fn operation_findings(
     groups: &[OperationGroup],
@@ -192,7 +192,7 @@ pub fn operation_findings(
     groups.iter().filter_map(finding).collect()
 }
 
-/// Returns findings on units; `io_ns` is the time that all processes spent in the compared operations.
+/// Returns findings on slow units; `io_ns` is the time that all processes spent in the compared operations.
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     let (code, hint) = match kind {

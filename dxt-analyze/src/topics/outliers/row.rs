@@ -1,9 +1,9 @@
-//! Serialized form of a slow operation.
+//! Slow operation, in the form for tables and JSON.
 
 use crate::findings::About;
 use serde::Serialize;
 
-/// Operation beyond the fence.
+/// Slow operation: its bandwidth or duration lies beyond the fence of its group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutlierRow {
     /// MPI rank, or -1.
@@ -14,24 +14,24 @@ pub struct OutlierRow {
     pub pid: u32,
     /// Path of the file.
     pub file: String,
-    /// Offset in bytes, or -1.
+    /// Offset in the file, bytes; -1 if the operation has none.
     pub offset: i64,
-    /// Length in bytes.
+    /// Size of the operation, bytes.
     pub length: u64,
     /// Start, ns since the job's start.
     pub start_ns: u64,
     /// End, ns since the job's start.
     pub end_ns: u64,
-    /// Bandwidth in bytes per second; `None` without bytes.
+    /// Bandwidth in bytes per second; `None` if no bytes were moved.
     pub bandwidth: Option<f64>,
-    /// Number of the stripe that holds the first byte, from the file's start, if the layout is known.
+    /// Number of the stripe that contains the first byte, counted from the file's start; `None` if the layout is unknown.
     pub stripe: Option<u64>,
-    /// Storage target of the stripe, if known.
+    /// Storage target (OST) that holds the stripe; `None` if unknown.
     pub ost: Option<u32>,
 }
 
 impl OutlierRow {
-    /// Returns the subject of evidence on this operation.
+    /// Returns the machine-readable subject of evidence on this operation.
     #[must_use]
     pub fn about(&self) -> About {
         About {

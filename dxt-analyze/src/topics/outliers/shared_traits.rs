@@ -1,4 +1,5 @@
-//! Traits that slow operations share (rank, node, storage target, file or time): a bad node, a bad disk, or a busy hour.
+//! Finds traits that slow operations share (rank, node, storage target, file or time), which point to a bad node, a bad disk, or a busy
+//! hour.
 
 use super::row::OutlierRow;
 use crate::model::{FileId, FileLayout, Run, Users};
@@ -8,25 +9,25 @@ use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Number of ranks, nodes, targets and files among all compared operations, as the base rate of chance.
+/// Number of ranks, nodes, targets and files among all compared operations; determines how often a trait is shared by chance.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Population {
-    /// Number of ranks.
+    /// Number of ranks that made compared operations.
     pub ranks: u64,
-    /// Number of nodes.
+    /// Number of nodes with compared operations.
     pub nodes: u64,
-    /// Number of storage targets; 0 if not known.
+    /// Number of storage targets; 0 if unknown.
     pub targets: u64,
-    /// Number of files.
+    /// Number of files with compared operations.
     pub files: u64,
     /// Length of the run, ns.
     pub span_ns: u64,
 }
 
-/// Ranks, nodes and files.
+/// Ranks, nodes and files that the operations of one group used.
 type Sets = (Users, FxHashSet<u32>, FxHashSet<FileId>);
 
-/// Returns the population per group of operations.
+/// Returns the numbers of ranks, nodes, targets and files for each group of operations.
 #[must_use]
 pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
     let mut all: Vec<Sets> = vec![Default::default(); groups.len()];
@@ -58,7 +59,8 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
     groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
 }
 
-/// Describes the traits that `rows` share: for each kind the most frequent value, if it exceeds chance.
+/// Describes the traits that the slow operations in `rows` share. Of each kind of trait (rank, node, ...), names the most frequent value
+/// if its frequency exceeds chance.
 #[must_use]
 pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<String> {
     if (rows.len() as u64) < least.shared_trait_min {
@@ -90,7 +92,7 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-/// Describes the shortest time span in which enough of the operations began.
+/// Describes the shortest time span in which enough of the slow operations began; `None` if that may be chance.
 fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<String> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();

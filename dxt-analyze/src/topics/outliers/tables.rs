@@ -1,4 +1,4 @@
-//! Tables of `outliers`. Each kind of table has fixed name and columns, so that it exists even without rows.
+//! Tables of `outliers`. Names and columns are fixed, so that each table exists even without rows.
 
 use super::distribution::Metric;
 use super::result::OperationGroup;
@@ -37,7 +37,7 @@ pub(super) fn operation_table<'a>(rows: impl Iterator<Item = (&'a Group, &'a Out
         .done()
 }
 
-/// Builds the table of box plots of the groups of operations, for scripts.
+/// Builds the table of the box plot values of each group of operations, for use by scripts.
 pub(super) fn box_table(groups: &[OperationGroup], metric: Metric) -> Table {
     let names = match metric {
         Metric::Bandwidth => [

@@ -1,4 +1,4 @@
-//! Command `outliers`: the passes over the trace for each comparison, and the view of the result.
+//! Command `outliers`: the passes over the trace for each kind of comparison, and the tables of the result.
 
 use super::args::{Args, By, Options, Spans};
 use super::tables::{box_table, operation_table, straggler_table, unit_table};
@@ -30,31 +30,31 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// Result, and how to display its times.
+/// Result of `outliers`, and how to display its times.
 #[derive(Debug, Serialize)]
 pub struct OutliersReport {
-    /// Result; its times are relative to the job's start, or to 1970 if `absolute`.
+    /// Result of the comparison; its times are relative to the job's start, or to 1970 if `absolute` is set.
     #[serde(flatten)]
     pub result: Outliers,
-    /// True if times are since 1970.
+    /// True if times are ns since 1970; false if since the job's start.
     pub absolute: bool,
-    /// Thresholds of the verdicts.
+    /// Thresholds by which outliers were determined.
     pub thresholds: Thresholds,
 }
 
-/// Loads a run and compares within it.
+/// Loads a run and compares operations, ranks, nodes, storage targets or files within it.
 ///
 ///  # Errors
-///  If nothing can be loaded or the layouts are invalid.
+/// Fails if nothing can be loaded or the layouts are invalid.
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
     outliers_of(&run, &args.options)
 }
 
-/// Compares within a loaded run; `args.inputs` is not read.
+/// Compares operations, ranks, nodes, storage targets or files within a loaded run.
 ///
 ///  # Errors
-///  If the layouts are invalid.
+/// Fails if the layouts are invalid.
 pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
     let result = match args.by {
         By::Op if args.windows.is_some() => {
@@ -96,7 +96,8 @@ fn empty(run: &Run, args: &Options, lost: &Lost) -> Outliers {
     }
 }
 
-/// Compares single operations in two passes: distributions, then outliers. The second reads only blocks that can contain outliers.
+/// Compares single operations in two passes: the first computes distributions, the second collects outliers. The second pass reads only
+/// blocks that can contain outliers.
 fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let groups = data_groups(run);
@@ -187,7 +188,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let mut result = empty(run, args, lost);
     let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
     result.units = judged(None);
-    // Other explanations are searched for only if a unit is an outlier.
+    // Slow targets are searched for only if a unit is an outlier, since they may explain it.
     let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
     if let Some(met) = blames.then(|| Met::of(run, analysis, args.metric)).flatten() {
         result.units = judged(Some(&met));
@@ -212,7 +213,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     result
 }
 
-/// Explains why nothing, or not everything, is compared.
+/// Explains why nothing, or not everything, can be compared; `None` if everything is compared.
 fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,
@@ -291,7 +292,7 @@ impl Report for OutliersReport {
     }
 }
 
-/// Formats a group's heading as above Figure 4 of the paper: the usual value, then the number of outliers.
+/// Formats the heading of a group as in the paper's Figure 4: the median, then the number of outliers.
 fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),

@@ -1,4 +1,4 @@
-//! Operations beyond a fence. The list of the worst is bounded; counts and times cover all.
+//! Collects operations beyond a fence. The list of the slowest operations is bounded; counts and times include all.
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
@@ -7,27 +7,27 @@ use crate::shared::groups::group_of;
 use std::collections::BinaryHeap;
 use trace_format::frame::BlockHead;
 
-/// Fence of a group of operations.
+/// Limit beyond which the operations of a group are outliers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fence {
-    /// Limit of outliers: values below it for bandwidth, above it for duration.
+    /// Value beyond which an operation is an outlier: below it for bandwidth, above it for duration.
     pub limit: f64,
-    /// Usual value: the median.
+    /// Usual value: the median of the group.
     pub usual: f64,
 }
 
-/// Pass that collects operations beyond the fences.
+/// Pass that collects the operations beyond the fences.
 #[derive(Clone, Debug)]
 pub struct Worst<'a> {
-    /// Fences, indexed by [`crate::shared::groups::group_index`].
+    /// Fence of each group, indexed by [`crate::shared::groups::group_index`].
     pub fences: &'a [Option<Fence>],
-    /// Metric of the comparison.
+    /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
     /// Maximum number of operations kept per group.
     pub keep: usize,
 }
 
-/// Operation beyond the fence; the order is worst first.
+/// Operation beyond the fence; ordered by badness, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slow {
     /// Bandwidth, or the complement of the duration; lower is worse.
@@ -36,9 +36,9 @@ pub struct Slow {
     pub process: ProcessId,
     /// Start, ns since the process's epoch.
     pub start: u64,
-    /// Offset in the file, bytes.
+    /// Offset in the file, bytes; -1 if the operation has none.
     pub offset: i64,
-    /// Length in bytes.
+    /// Size of the operation, bytes.
     pub length: u64,
     /// End, ns since the process's epoch.
     pub end: u64,
@@ -46,16 +46,16 @@ pub struct Slow {
     pub stream: StreamIx,
 }
 
-/// Outliers of a group.
+/// Outliers of one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupWorst {
     /// Number of outliers.
     pub count: u64,
-    /// Sum of their durations, ns.
+    /// Sum of the outliers' durations, ns.
     pub time_ns: u64,
-    /// Excess of their durations over the same bytes (or calls) at the group's median, ns.
+    /// Time that the outliers lost, compared with the same bytes (or calls) at the group's median, ns.
     pub extra_ns: u64,
-    /// Worst outliers; the least bad is on top of the heap.
+    /// Worst outliers; the least bad of them is on top of the heap, to be replaced first.
     pub kept: BinaryHeap<Slow>,
 }
 
@@ -114,9 +114,9 @@ impl Analysis for Worst<'_> {
 }
 
 impl Worst<'_> {
-    /// Adds calls of one stream of a group.
+    /// Adds the calls of a stretch (consecutive calls of one stream) that lie beyond the fence.
     fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
-        // Among calls of equal length, those no longer than one within the fence are within it too, and need no division.
+        // If one call is within the fence, calls of equal length that are no longer are within it too, and need no division.
         let mut within = (u64::MAX, 0);
         for row in calls.rows() {
             let duration = row.duration_ns();

@@ -1,4 +1,4 @@
-//! Bar charts of the groups: run time and efficiency, parts of the time in MPI-IO, and bandwidths.
+//! Bar charts of the groups: run time and scaling efficiency, division of the time in MPI-IO, and bandwidths.
 
 use super::measures::{self, Measure, Unit};
 use super::result::{Group, Scaling};
@@ -7,17 +7,17 @@ use crate::render::figure::{Area, Ink, Layer, Panel, Slice};
 use crate::render::table::human;
 use crate::render::{Cell, Figure, Table};
 
-/// Maximum groups in a chart.
+/// Maximum number of groups in a chart.
 const DRAWN: usize = 60;
-/// Maximum names below a figure, so that they fit on a narrow page.
+/// Maximum number of group names below a chart, so that they fit on a narrow page.
 const NAMED: usize = 8;
-/// Maximum characters of such a name.
+/// Maximum number of characters in such a name.
 const NAME: usize = 14;
 const HEIGHT: u32 = 1000;
-/// Width of a bar, and of the gap between groups, in columns of the grid.
+/// Width of a bar, and of the gap between groups, in columns of the chart's grid.
 const BAR: u32 = 4;
 
-/// Bars of one colour: one measure of each group.
+/// Bars of one colour: the values of one measure, one bar per group.
 struct Bars {
     name: &'static str,
     ink: Ink,
@@ -25,14 +25,14 @@ struct Bars {
     of: fn(&Group) -> Option<Spread>,
 }
 
-/// Creates the bars of one of the [`measures`].
+/// Creates the bars of one of the measures in [`measures`].
 macro_rules! bars {
     ($name:literal, $ink:literal, $measure:ident) => {
         Bars { name: $name, ink: Ink($ink), unit: measures::$measure.unit, of: |group| group.get(&measures::$measure) }
     };
 }
 
-/// Returns the figures that have data.
+/// Returns the charts for which there is data.
 pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let efficiency =
         Bars { name: "efficiency", ink: Ink(2), unit: Unit::Times, of: |group| Spread::of([group.efficiency]) };
@@ -114,7 +114,7 @@ fn figure(
     }
 }
 
-/// Returns the names below the bars, with empty ones between.
+/// Returns the names of groups below the bars; some are empty if there are more than fit.
 fn names(groups: &[Group]) -> Vec<String> {
     let each = groups.len().div_ceil(NAMED).max(1);
     let mut out = vec![String::new(); groups.len() * 2 + 1];
@@ -126,7 +126,7 @@ fn names(groups: &[Group]) -> Vec<String> {
     out
 }
 
-/// Shortens a name to its end, where paths differ.
+/// Shortens a name to its last characters, since paths differ at the end.
 fn short(name: &str) -> String {
     let count = name.chars().count();
     if count <= NAME {

@@ -1,9 +1,9 @@
-//! Grouping of runs into repeats, and the order of the groups.
+//! Groups runs that are repeats of each other, and orders the groups.
 
 use super::measure::RunRow;
 use std::cmp::Ordering;
 
-/// Key that makes runs repeats of each other.
+/// Property of a run by which runs are grouped: runs with equal values are repeats of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
     /// Number of ranks.
@@ -14,18 +14,18 @@ pub enum GroupBy {
     Program,
     /// MPI library and version.
     Mpi,
-    /// Directory of the run's first file.
+    /// Directory that contains the run's first file.
     Folder,
-    /// None: each run is a group.
+    /// No grouping: each run is a group of its own.
     Run,
-    /// Argument at a position of the command line, from 1.
+    /// Command line argument at this position, from 1.
     Place(usize),
-    /// Value of a program option, or of `name=value`.
+    /// Value of the program option of this name, or of `name=value`.
     Option(String),
 }
 
 impl GroupBy {
-    /// Parses one key.
+    /// Parses one grouping key.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -39,13 +39,13 @@ impl GroupBy {
         }
     }
 
-    /// Parses keys separated by commas.
+    /// Parses grouping keys separated by commas.
     #[must_use]
     pub fn parse_all(text: &str) -> Vec<Self> {
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
     }
 
-    /// Returns the key of a run; `-` if it has none.
+    /// Returns the run's value of this grouping key; `-` if it has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
         let none = || "-".to_owned();
@@ -82,7 +82,8 @@ impl std::fmt::Display for GroupBy {
     }
 }
 
-/// Returns the value of `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without a value, its name.
+/// Returns the value of the program option `name`, from `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without
+/// a value, its name.
 fn value_of(args: &[String], name: &str) -> Option<String> {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -102,18 +103,18 @@ fn value_of(args: &[String], name: &str) -> Option<String> {
     None
 }
 
-/// True if a word is an option; negative numbers are values.
+/// True if an argument is an option; negative numbers are values, not options.
 fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Orders lists of keys lexicographically, each key by [`order`].
+/// Orders lists of key values lexicographically, each value by [`order`].
 #[must_use]
 pub fn order_all(a: &[String], b: &[String]) -> Ordering {
     a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Orders numbers by value, with binary units (`64k` before `1M`), before texts.
+/// Orders key values: numbers by value, with binary units (`64k` before `1M`), and before texts.
 #[must_use]
 pub fn order(a: &str, b: &str) -> Ordering {
     match (number(a), number(b)) {

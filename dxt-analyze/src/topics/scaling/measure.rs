@@ -1,4 +1,4 @@
-//! Measurement of a run: the numbers that are compared with other runs.
+//! Measurement of one run: computes the values that are compared between runs.
 
 use crate::model::Run;
 use crate::progress::Bar;
@@ -17,59 +17,59 @@ use serde::Serialize;
 use trace_format::op::{Layer, OpMode};
 
 together!(
-    /// Analyses of the pass.
+    /// Analyses that run in the pass over a trace.
     Reading, Partials { totals, counters, layers }
 );
 
-/// Measured run.
+/// Measured values of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRow {
-    /// Job, as in `corpus`.
+    /// Data on the job, as in the command `corpus`.
     #[serde(flatten)]
     pub job: JobRow,
-    /// Arguments of the program.
+    /// Command line arguments of the program.
     pub args: Vec<String>,
     /// MPI library with its version.
     pub mpi: Option<String>,
-    /// True if calls have no times: numbers that depend on times are unknown.
+    /// True if calls were not timed, so that values that depend on times are unknown.
     pub untimed: bool,
     /// Bandwidths by layer and caller.
     pub layers: Vec<LayerRow>,
     /// Bandwidths by layer, regardless of the caller.
     pub whole_layers: Vec<LayerRow>,
-    /// All POSIX calls, regardless of the caller.
+    /// Totals over all POSIX calls, regardless of the caller.
     pub posix: Calls,
-    /// MPI-IO writes on record, and the calls inside them.
+    /// Recorded MPI-IO writes, and the calls made inside them.
     pub mpiio_writes: Made,
-    /// MPI-IO reads and writes by form.
+    /// Number of MPI-IO reads and writes by call variant (independent, collective, nonblocking).
     pub forms: Forms,
-    /// Sizes and order of accesses, by layer and direction.
+    /// Sizes of reads and writes, and how they follow each other (sequential, consecutive), by layer and direction.
     pub accesses: Vec<AccessRow>,
-    /// Alignment, by layer.
+    /// Alignment of reads and writes, by layer.
     pub patterns: Vec<PatternRow>,
 }
 
-/// Number of some calls and time in them.
+/// Totals over a set of calls: number and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// Number of calls.
+    /// Number of calls in the set.
     pub calls: u64,
-    /// Time summed over processes, ns.
+    /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
 }
 
-/// MPI-IO reads and writes by form.
+/// Number of MPI-IO reads and writes by call variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Forms {
-    /// Independent calls.
+    /// Number of independent (blocking) calls.
     pub independent: u64,
-    /// Collective calls.
+    /// Number of collective calls.
     pub collective: u64,
-    /// Nonblocking and split calls.
+    /// Number of nonblocking and split collective calls.
     pub nonblocking: u64,
 }
 
-/// Measures a run.
+/// Computes the values of a run.
 #[must_use]
 pub fn measure(run: &Run, read: Read) -> RunRow {
     let bar = Bar::new(run.segments(), "reading");
@@ -105,7 +105,7 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
 }
 
 impl RunRow {
-    /// Returns the reads (`read`) or writes (`write`) of a layer, regardless of the caller.
+    /// Returns the totals of a layer, regardless of the caller; `op` is `read` or `write`.
     #[must_use]
     pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
         self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)
@@ -130,7 +130,7 @@ impl RunRow {
     }
 }
 
-/// Extracts the number, such as `4.1.4`, from a library's version text, which may be a paragraph.
+/// Extracts the version number, such as `4.1.4`, from an MPI library's version text, which may be a paragraph.
 fn number_of(version: &str) -> &str {
     let words = version.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
     let is_number =

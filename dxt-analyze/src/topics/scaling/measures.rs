@@ -1,6 +1,6 @@
-//! Measures that runs are compared by: name, unit, and the function that gets it from a run.
+//! Measures by which runs are compared: name, unit, and the function that computes the value for a run.
 //!
-//! Tables, CSV, JSON and `compare` all take them from here, so that each has one definition.
+//! Tables, CSV, JSON and the command `compare` all use these definitions, so that each measure is defined once.
 
 use super::measure::RunRow;
 use super::spread::Spread;
@@ -58,23 +58,23 @@ pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
     }
 }
 
-/// Number of a run.
+/// Measure by which runs are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Name in JSON.
+    /// Name of the measure in JSON.
     pub name: &'static str,
-    /// Name for people.
+    /// Name of the measure in tables for people.
     pub title: &'static str,
     /// CSV column names, with unit: median, minimum and maximum.
     pub columns: [&'static str; 3],
-    /// Unit.
+    /// Unit of the measure's values.
     pub unit: Unit,
     timed: bool,
     value: fn(&RunRow) -> Option<f64>,
 }
 
 impl Measure {
-    /// Returns the value for a run; `None` if it is unknown or does not apply.
+    /// Returns the value of the measure for a run; `None` if it is unknown or does not apply.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> Option<f64> {
         if self.timed && run.untimed { None } else { (self.value)(run) }
@@ -93,11 +93,11 @@ impl Serialize for Measure {
     }
 }
 
-/// True if a measure depends on the times of calls.
+/// True if the measure depends on the times of calls.
 const fn rests_on_times(name: &str, unit: Unit) -> bool {
     match unit {
         Unit::Rate => true,
-        // The run time is known from the processes.
+        // The run time is known without call times, from the start and end of processes.
         Unit::Time => !matches!(name.as_bytes(), b"run_time_ns"),
         Unit::Share => {
             matches!(
@@ -125,103 +125,103 @@ macro_rules! measures {
             timed: rests_on_times($name, Unit::$unit),
             value: $of,
         };)+
-        /// All measures.
+        /// All measures, in the order of tables and JSON.
         pub const ALL: &[Measure] = &[$($constant),+];
     };
 }
 
 measures! {
-    /// Ranks; processes in a run without ranks.
+    /// Number of ranks; number of processes in a run without ranks.
     RANKS = "ranks", "Ranks", "ranks", Count, |run| Some(run.job.ranks as f64);
-    /// Nodes.
+    /// Number of nodes.
     NODES = "nodes", "Nodes", "nodes", Count, |run| run.job.nodes.map(|nodes| nodes as f64);
-    /// Run time.
+    /// Run time of the job.
     RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
-    /// Share of the run time in I/O, mean over ranks.
+    /// Share of the run time that ranks spend in I/O calls, mean over ranks.
     IO_SHARE = "io_share", "Share of it in I/O", "io_share", Share, |run| run.job.io_share;
-    /// Time in I/O of the rank with most.
+    /// Time in I/O calls of the rank that spends most time in them.
     SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
     /// Bytes that the program read.
     BYTES_READ = "bytes_read", "Read", "bytes_read", Bytes, |run| Some(run.job.called.bytes_read as f64);
     /// Bytes that the program wrote.
     BYTES_WRITTEN = "bytes_written", "Written", "bytes_written", Bytes, |run| Some(run.job.called.bytes_written as f64);
-    /// Files used.
+    /// Number of files used.
     FILES = "files", "Files", "files", Count, |run| Some(run.job.files as f64);
-    /// MPI-IO calls of every kind.
+    /// Number of MPI-IO calls of all operations.
     MPIIO_CALLS = "mpiio_calls", "Calls of MPI-IO", "mpiio_calls", Count, |run| Some(run.job.inside_mpiio.mpiio.calls as f64);
-    /// POSIX calls of every kind, regardless of the caller.
+    /// Number of POSIX calls of all operations, regardless of the caller.
     POSIX_CALLS = "posix_calls", "Calls of POSIX", "posix_calls", Count, |run| Some(run.posix.calls as f64);
-    /// Locks that MPI-IO took.
+    /// Number of file locks that MPI-IO acquired.
     LOCK_CALLS = "lock_calls", "MPI-IO's locks", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
-    /// Locks that MPI-IO released.
+    /// Number of file locks that MPI-IO released.
     UNLOCK_CALLS = "unlock_calls", "MPI-IO's unlocks", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
-    /// Time in MPI-IO, summed over ranks.
+    /// Time in MPI-IO calls, summed over ranks.
     MPIIO_TIME = "mpiio_ns", "Time in MPI-IO", "mpiio_s", Time, |run| Some(run.job.inside_mpiio.mpiio.time_ns as f64);
-    /// Time in POSIX regardless of the caller, summed over ranks.
+    /// Time in POSIX calls regardless of the caller, summed over ranks.
     POSIX_TIME = "posix_ns", "Time in POSIX", "posix_s", Time, |run| Some(run.posix.time_ns as f64);
     /// Time in POSIX calls made by MPI-IO, including locks, summed over ranks.
     POSIX_IN_MPIIO = "posix_in_mpiio_ns", "Time in POSIX inside MPI-IO", "posix_in_mpiio_s", Time, |run| {
         let inside = &run.job.inside_mpiio;
         (inside.mpiio.calls > 0).then_some(inside.posix.time_ns as f64)
     };
-    /// Share of the time in MPI-IO that is in POSIX calls.
+    /// Share of the time in MPI-IO calls that is spent in POSIX calls inside them.
     POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "Its share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
-    /// Time in taking locks, summed over ranks.
+    /// Time in acquiring file locks inside MPI-IO, summed over ranks.
     LOCK_TIME = "lock_ns", "Time in locks", "lock_s", Time, |run| locks(run).map(|[lock, _]| lock.time_ns as f64);
-    /// Share of the time in MPI-IO that is in taking locks.
+    /// Share of the time in MPI-IO calls that is spent acquiring file locks.
     LOCK_SHARE = "lock_share", "Locks' share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
-    /// Time in releasing locks, summed over ranks.
+    /// Time in releasing file locks inside MPI-IO, summed over ranks.
     UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
-    /// Share of the time in MPI-IO that is in releasing locks.
+    /// Share of the time in MPI-IO calls that is spent releasing file locks.
     UNLOCK_SHARE = "unlock_share", "Unlocks' share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
-    /// Time in MPI-IO writes on record, summed over ranks. The measures of calls inside MPI-IO writes refer to these writes.
+    /// Time in recorded MPI-IO writes, summed over ranks. The measures of calls inside MPI-IO writes below refer to these writes.
     MPIIO_WRITE_TIME = "mpiio_write_ns", "Time in MPI-IO writes", "mpiio_write_s", Time, |run| writes(run).map(|made| made.of.time_ns as f64);
-    /// Time in POSIX calls inside MPI-IO writes, including locks.
+    /// Time in POSIX calls inside MPI-IO writes, including locks, summed over ranks.
     POSIX_IN_WRITES = "posix_in_writes_ns", "Time in POSIX inside MPI-IO writes", "posix_in_writes_s", Time, |run| writes(run).map(|made| made.inside.system_ns() as f64);
-    /// Share of the time in MPI-IO writes that is in POSIX calls.
+    /// Share of the time in MPI-IO writes that is spent in POSIX calls inside them.
     POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "Its share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
-    /// Time in taking locks inside MPI-IO writes.
+    /// Time in acquiring file locks inside MPI-IO writes, summed over ranks.
     LOCK_IN_WRITES = "lock_in_writes_ns", "Time in locks inside MPI-IO writes", "lock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.locks.time_ns as f64);
-    /// Share of the time in MPI-IO writes that is in taking locks.
+    /// Share of the time in MPI-IO writes that is spent acquiring file locks.
     LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Locks' share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
-    /// Time in releasing locks inside MPI-IO writes.
+    /// Time in releasing file locks inside MPI-IO writes, summed over ranks.
     UNLOCK_IN_WRITES = "unlock_in_writes_ns", "Time in unlocks inside MPI-IO writes", "unlock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.unlocks.time_ns as f64);
-    /// Share of the time in MPI-IO writes that is in releasing locks.
+    /// Share of the time in MPI-IO writes that is spent releasing file locks.
     UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlocks' share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
-    /// MPI-IO reads: bytes over the sum of times.
+    /// Bandwidth of MPI-IO reads: bytes / time in calls summed over processes.
     MPIIO_READ_EFFECTIVE = "mpiio_read_effective", "MPI-IO reads, effective", "mpiio_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.effective));
-    /// MPI-IO reads: bytes over the time of the slowest process.
+    /// Bandwidth of MPI-IO reads: bytes / time in calls of the slowest process.
     MPIIO_READ_BY_SLOWEST = "mpiio_read_by_slowest", "MPI-IO reads, by slowest", "mpiio_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| row.bandwidth.by_slowest);
-    /// MPI-IO reads: bytes over the time from first start to last end.
+    /// Bandwidth of MPI-IO reads: bytes / time from the first start to the last end.
     MPIIO_READ_OVER_SPAN = "mpiio_read_over_span", "MPI-IO reads, over span", "mpiio_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.bandwidth.over_span));
-    /// MPI-IO writes: bytes over the sum of times.
+    /// Bandwidth of MPI-IO writes: bytes / time in calls summed over processes.
     MPIIO_WRITE_EFFECTIVE = "mpiio_write_effective", "MPI-IO writes, effective", "mpiio_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.effective));
-    /// MPI-IO writes: bytes over the time of the slowest process.
+    /// Bandwidth of MPI-IO writes: bytes / time in calls of the slowest process.
     MPIIO_WRITE_BY_SLOWEST = "mpiio_write_by_slowest", "MPI-IO writes, by slowest", "mpiio_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| row.bandwidth.by_slowest);
-    /// MPI-IO writes: bytes over the time from first start to last end.
+    /// Bandwidth of MPI-IO writes: bytes / time from the first start to the last end.
     MPIIO_WRITE_OVER_SPAN = "mpiio_write_over_span", "MPI-IO writes, over span", "mpiio_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.bandwidth.over_span));
-    /// POSIX reads: bytes over the sum of times.
+    /// Bandwidth of POSIX reads: bytes / time in calls summed over processes.
     POSIX_READ_EFFECTIVE = "posix_read_effective", "POSIX reads, effective", "posix_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.effective));
-    /// POSIX reads: bytes over the time of the slowest process.
+    /// Bandwidth of POSIX reads: bytes / time in calls of the slowest process.
     POSIX_READ_BY_SLOWEST = "posix_read_by_slowest", "POSIX reads, by slowest", "posix_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| row.bandwidth.by_slowest);
-    /// POSIX reads: bytes over the time from first start to last end.
+    /// Bandwidth of POSIX reads: bytes / time from the first start to the last end.
     POSIX_READ_OVER_SPAN = "posix_read_over_span", "POSIX reads, over span", "posix_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.bandwidth.over_span));
-    /// POSIX writes: bytes over the sum of times.
+    /// Bandwidth of POSIX writes: bytes / time in calls summed over processes.
     POSIX_WRITE_EFFECTIVE = "posix_write_effective", "POSIX writes, effective", "posix_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.effective));
-    /// POSIX writes: bytes over the time of the slowest process.
+    /// Bandwidth of POSIX writes: bytes / time in calls of the slowest process.
     POSIX_WRITE_BY_SLOWEST = "posix_write_by_slowest", "POSIX writes, by slowest", "posix_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| row.bandwidth.by_slowest);
-    /// POSIX writes: bytes over the time from first start to last end.
+    /// Bandwidth of POSIX writes: bytes / time from the first start to the last end.
     POSIX_WRITE_OVER_SPAN = "posix_write_over_span", "POSIX writes, over span", "posix_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.bandwidth.over_span));
     /// Share of MPI-IO reads and writes that are collective.
     COLLECTIVE_SHARE = "collective_share", "Collective MPI-IO calls", "collective_share", Share, |run| {
         let forms = &run.forms;
         share_if_any(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
     };
-    /// Share of POSIX reads and writes that begin where the previous one ended.
+    /// Share of POSIX reads and writes that begin exactly where the previous one ended.
     CONSECUTIVE_SHARE = "consecutive_share", "Consecutive POSIX calls", "consecutive_share", Share, |run| ordered(run, |row| row.consecutive);
-    /// Share of POSIX reads and writes that begin where the previous one ended or later.
+    /// Share of POSIX reads and writes that begin at or after the end of the previous one.
     SEQUENTIAL_SHARE = "sequential_share", "Sequential POSIX calls", "sequential_share", Share, |run| ordered(run, |row| row.sequential);
-    /// Share of POSIX reads and writes that do not begin at a multiple of the stripe or block size.
+    /// Share of POSIX reads and writes that do not begin at a multiple of the stripe size or, if unknown, the preferred I/O size.
     UNALIGNED_SHARE = "unaligned_share", "Unaligned POSIX calls", "unaligned_share", Share, |run| {
         let row = run.patterns.iter().find(|row| row.layer == POSIX)?;
         share_if_any(row.file_unaligned, row.file_known)
@@ -231,13 +231,13 @@ measures! {
 /// Name of the POSIX layer in results.
 const POSIX: &str = "POSIX";
 
-/// Returns the locks that MPI-IO took and released; `None` if locks are not recorded.
+/// Returns the totals of lock acquisitions and of releases inside MPI-IO; `None` if locks are not recorded.
 fn locks(run: &RunRow) -> Option<[&CallSum; 2]> {
     let inside = &run.job.inside_mpiio;
     run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
 }
 
-/// Returns the MPI-IO writes; `None` if there are none on record, or locks are not recorded.
+/// Returns the recorded MPI-IO writes with the calls inside them; `None` if there are none, or if locks are not recorded.
 fn writes(run: &RunRow) -> Option<&Made> {
     run.job.lock_ns.map(|_| &run.mpiio_writes).filter(|made| made.of.calls > 0)
 }
@@ -250,7 +250,7 @@ fn of_mpiio(run: &RunRow, part: &CallSum) -> Option<f64> {
     share_if_any(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
 }
 
-/// Returns a bandwidth; `None` if no bytes were moved.
+/// Returns a bandwidth of a layer's reads or writes; `of` chooses its definition. `None` if no bytes were moved.
 fn rate(run: &RunRow, layer: Layer, op: &str, of: fn(&LayerRow) -> Option<f64>) -> Option<f64> {
     run.data(layer, op).filter(|row| row.sum.bytes > 0).and_then(of)
 }

@@ -1,11 +1,12 @@
-//! Many runs of one program in one table: growth, decline and scaling efficiency. The numbers are those of published tables:
+//! Many runs of one program in one table: how their I/O grows or shrinks, and their scaling efficiency. The measures are those of
+//! published tables:
 //!
 //! - RIOT: Wright et al., "RIOT - A Parallel Input/Output Tracer", UKPEW 2011, Tables 1 to 4 and 6.
 //! - Darshan: Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table VI, Figures 6 and 8.
 //! - DXT: Xu et al., CUG 2017, Figure 1.
 //!
-//! `measure` measures one run; `measures` lists the numbers, which are shared with `compare`. `spread` has median and range of repeats,
-//! `groups` groups and orders the runs. `result` has a row per group; `tables`, `charts` and `view` are the output.
+//! `measure` measures one run; `measures` defines the measures, which `compare` also uses. `spread` computes median and range over
+//! repeated runs; `groups` groups and orders the runs. `result` has one row per group; `tables`, `charts` and `view` are the output.
 
 pub mod args;
 mod charts;
@@ -17,7 +18,7 @@ pub mod spread;
 mod tables;
 mod view;
 
-/// Codes of findings: none.
+/// Codes of findings that this topic reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;

@@ -1,4 +1,4 @@
-//! Result of `scaling`: a row per group of runs.
+//! Result of `scaling`: one row per group of runs.
 
 use super::groups::{GroupBy, order_all};
 use super::measure::RunRow;
@@ -9,37 +9,37 @@ use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::SIZE_BINS;
 
-/// Runs that are repeats of each other.
+/// Group of runs that are repeats of each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// Common keys, separated by commas.
+    /// Values of the grouping keys that the runs have in common, separated by commas.
     pub group: String,
-    /// Program.
+    /// Name of the program.
     pub program: String,
-    /// Number of runs.
+    /// Number of runs in the group.
     pub runs: u64,
-    /// Values in the order of [`measures::ALL`]; `None` if no run has the measure.
+    /// Distribution of each measure over the runs, in the order of [`measures::ALL`]; `None` if the measure is unknown for all runs.
     #[serde(rename = "measures", serialize_with = "by_name")]
     values: Vec<Option<Spread>>,
-    /// Bytes per second of run time and rank, relative to the program's first group; from medians, `None` without bytes. 1 is perfect
-    /// scaling, strong or weak.
+    /// Bytes per second of run time and per rank, divided by the same value of the program's first group; computed from medians. `None` if
+    /// no bytes were moved. 1 means perfect scaling, strong or weak.
     pub efficiency: Option<f64>,
-    /// Bytes per second of run time, relative to the program's first group.
+    /// Bytes per second of run time, divided by the same value of the program's first group; computed from medians.
     pub speedup: Option<f64>,
-    /// Calls by size.
+    /// Number of reads and writes by size, for each layer.
     pub sizes: Vec<Sizes>,
 }
 
-/// Reads or writes of a layer by size, over the runs of a group.
+/// Number of reads or writes of one layer by size, summed over the runs of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sizes {
-    /// Layer.
+    /// Name of the layer.
     pub layer: String,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
     /// Number of calls.
     pub calls: u64,
-    /// Calls by length: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of calls by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
@@ -48,7 +48,7 @@ fn by_name<S: Serializer>(values: &[Option<Spread>], serializer: S) -> Result<S:
 }
 
 impl Group {
-    /// Returns a measure of the group.
+    /// Returns the distribution of a measure over the group's runs; `None` if it is unknown.
     #[must_use]
     pub fn get(&self, measure: &Measure) -> Option<Spread> {
         let place = measures::ALL.iter().position(|known| known == measure)?;
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Returns (bytes per second of run time, ranks), from medians.
+    /// Returns (bytes per second of run time, number of ranks), from medians over the runs; `None` if unknown.
     fn work(&self) -> Option<(f64, f64)> {
         let median = |measure: &Measure| self.get(measure).map(|spread| spread.median);
         let bytes = median(&measures::BYTES_READ)? + median(&measures::BYTES_WRITTEN)?;
@@ -93,18 +93,18 @@ impl Group {
 pub struct Scaling {
     /// Grouping keys, as given by the user.
     pub group_by: String,
-    /// Groups, ordered by key.
+    /// Groups of runs, sorted by the values of the grouping keys.
     pub groups: Vec<Group>,
-    /// Runs, in the order in which they were found.
+    /// Measured runs, in the order in which they were found.
     pub runs: Vec<RunRow>,
-    /// Files that could not be read.
+    /// Files that could not be read, with the reason.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,
 }
 
 impl Scaling {
-    /// Groups runs.
+    /// Groups the runs by the keys in `group_by`.
     #[must_use]
     pub fn of(group_by: String, runs: Vec<RunRow>, left_out: Vec<LeftOut>, mut remarks: Vec<String>) -> Self {
         let by = keys(&group_by, &runs);
@@ -137,7 +137,7 @@ impl Scaling {
         Self { group_by, groups, runs, left_out, remarks }
     }
 
-    /// Returns the runs with the names of their groups, in the order of the groups.
+    /// Returns the runs, each with the name of its group, in the order of the groups.
     #[must_use]
     pub fn grouped(&self) -> Vec<(String, &RunRow)> {
         let keyed = keyed(&keys(&self.group_by, &self.runs), &self.runs);
@@ -145,7 +145,7 @@ impl Scaling {
     }
 }
 
-/// Returns the grouping keys: those of the user, preceded by the program if the runs have several.
+/// Returns the grouping keys: those that the user gave, preceded by the program's name if the runs are of several programs.
 fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     let mut by = GroupBy::parse_all(group_by);
     let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
@@ -155,7 +155,7 @@ fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     by
 }
 
-/// Returns the runs with their keys, sorted by them.
+/// Returns the runs, each with its values of the grouping keys; sorted by these values.
 fn keyed<'a>(by: &[GroupBy], runs: &'a [RunRow]) -> Vec<(Vec<String>, &'a RunRow)> {
     let keys = |run| by.iter().map(|key| key.key(run)).collect();
     let mut keyed: Vec<(Vec<String>, &RunRow)> = runs.iter().map(|run| (keys(run), run)).collect();
@@ -167,10 +167,10 @@ fn name_of(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// Function that formats a property of a run.
+/// Function that formats a property of a run as text.
 type Of<'a> = &'a dyn Fn(&RunRow) -> String;
 
-/// Returns a sentence about differences between repeats; `None` if there are none.
+/// Returns a sentence about properties in which the repeats of a group differ; `None` if there are no differences.
 fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
     let differs = |of: Of<'_>| {
         let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();

@@ -1,24 +1,24 @@
-//! Distribution of a number over repeated runs.
+//! Distribution of a measure over repeated runs.
 
 use serde::Serialize;
 
-/// Median and range.
+/// Median, mean and range of a measure over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median; the mean of the two middle values if their number is even.
+    /// Median of the runs; if their number is even, the mean of the two middle values.
     pub median: f64,
-    /// Mean.
+    /// Mean over the runs.
     pub mean: f64,
-    /// Minimum.
+    /// Minimum over the runs.
     pub least: f64,
-    /// Maximum.
+    /// Maximum over the runs.
     pub most: f64,
-    /// Number of runs with a value.
+    /// Number of runs for which the measure is known.
     pub runs: u64,
 }
 
 impl Spread {
-    /// Computes the spread of the known, finite values; `None` if there are none.
+    /// Computes the distribution of the known, finite values; `None` if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let mut known: Vec<f64> = values.into_iter().flatten().filter(|value| value.is_finite()).collect();

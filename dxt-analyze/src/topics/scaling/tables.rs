@@ -1,4 +1,4 @@
-//! Tables of the groups: several that fit a terminal, each for one kind of numbers, and one with every number for CSV.
+//! Tables of the groups: several that fit a terminal, each with related measures, and one with every measure for CSV.
 
 use super::measure::RunRow;
 use super::measures::{self, Measure};
@@ -8,7 +8,7 @@ use crate::render::{Cell, Part, Report, Table, TableOf, View};
 use crate::text::units;
 use crate::topics::counters::bins::BINS;
 
-/// Maximum runs to show; CSV has all.
+/// Maximum runs shown to people; CSV has all.
 const RUNS: usize = 40;
 
 impl Report for Scaling {
@@ -38,7 +38,7 @@ impl Report for Scaling {
     }
 }
 
-/// Formats a measure of a group: the median, and the range if runs differ.
+/// Formats a measure of a group: the median over its runs, and the range if they differ.
 fn cell(measure: &Measure, group: &Group) -> Cell {
     Cell::maybe(group.get(measure), |spread| measures::ranged(measure.unit, spread.median, &spread))
 }
@@ -76,7 +76,7 @@ impl WithMeasure for Rows<'_> {
     }
 }
 
-/// Returns the table of all measures with their ranges, for CSV only. It comes first, since CSV writes the first table by default.
+/// Returns the table of all measures with their ranges, for CSV only. It comes first, since by default the first table is written as CSV.
 fn every(result: &Scaling) -> Table {
     let mut table = Table::of("groups", "", result.groups.iter())
         .csv("group", |group| Cell::text(&group.group))
@@ -138,7 +138,7 @@ fn inside(result: &Scaling) -> Table {
         .done()
 }
 
-/// Returns RIOT's Table 4: writes only.
+/// Returns the table that corresponds to RIOT's Table 4: MPI-IO writes, and the POSIX calls and locks inside them.
 fn writes(result: &Scaling) -> Table {
     let title = "Time in MPI-IO writes; of it in POSIX, taking locks and giving them back; summed over ranks, with shares of MPI-IO writes";
     of(result, "write_locks", title, &[measures::MPIIO_WRITE_TIME])
@@ -152,7 +152,7 @@ fn writes(result: &Scaling) -> Table {
         .done()
 }
 
-/// Definition of the three bandwidths.
+/// Text that defines the three bandwidths.
 const RATES: &str = "Bandwidths: bytes over the sum of the times in calls (effective), over the time in calls of the slowest process, and over the \
                      span from the first start to the last end, pauses included.";
 
@@ -218,7 +218,7 @@ fn sizes(result: &Scaling) -> Table {
         .column("Operation", "operation", |(_, sizes)| Cell::text(sizes.direction))
         .csv("calls", |(_, sizes)| Cell::Count(sizes.calls));
     for (place, name) in BINS.iter().enumerate() {
-        // Bins that no group uses have no visible column.
+        // Size bins that no group uses get no visible column.
         let used = result
             .groups
             .iter()

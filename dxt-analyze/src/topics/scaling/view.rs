@@ -1,4 +1,4 @@
-//! `scaling` command: reads the runs one after the other, each with all threads, and keeps only their numbers.
+//! `scaling` command: reads the runs one after the other, each with all threads, and keeps only the measured values of each run.
 
 use super::args::Args;
 use super::measure::{RunRow, measure};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Reads the runs and groups them.
 ///
 /// # Errors
-/// Returns an error if nothing is found.
+/// Fails if no run is found.
 pub fn scaling(args: &Args) -> Result<Scaling> {
     let found = find(&args.places)?;
     let (mut left_out, pool) = (found.left_out, Arc::new(Pool::default()));
@@ -37,7 +37,7 @@ pub fn scaling(args: &Args) -> Result<Scaling> {
     Ok(Scaling::of(args.group_by.clone(), runs, left_out, found.remarks))
 }
 
-/// Reads one run.
+/// Reads and measures one run.
 ///
 /// # Errors
 /// Returns the reason if the run cannot be read.
@@ -57,12 +57,12 @@ impl Outcome for Scaling {
         self.left_out.is_empty() && self.runs.iter().all(|run| run.job.complete)
     }
 
-    /// Returns false: in runs without times, the measures that depend on times are unknown one by one.
+    /// Returns false, since runs with and without call times can be mixed: measures that depend on times are unknown for single runs.
     fn untimed(&self) -> bool {
         false
     }
 
-    /// Returns 1 if no run can be read, 3 if something is left out or incomplete.
+    /// Returns the exit code: 1 if no run can be read, 3 if a run is incomplete or was skipped, else 0.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.runs.is_empty(), self.complete()) {
             (true, _) => Exit::Failure,

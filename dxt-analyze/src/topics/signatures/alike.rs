@@ -1,5 +1,5 @@
-//! Groups of signatures to compare: those of a file that processes share, and those of files with one process each whose names differ
-//! only in numbers or in a random part.
+//! Groups of signatures to compare: signatures of a file that processes share, and signatures of files used by one process each whose names
+//! differ only in numbers or in a random part.
 
 use super::pass::Signed;
 use super::random_names::{Forms, form, places, starred};
@@ -8,22 +8,22 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Signatures that are compared with each other.
+/// Group of signatures that are compared with each other to find a pattern across processes or files.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// Interface.
+    /// Interface of the calls, as in MPI-IO.
     pub layer: Layer,
-    /// True for calls made inside those of another interface.
+    /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
     /// True if all signatures are of one file.
     pub one_file: bool,
     /// True if the signatures are of several shared files: the steps of a series.
     pub is_series: bool,
-    /// Signatures with the place of their process (see [`Order`]), sorted by place.
+    /// Signatures, each with the place of its process in [`Order`], sorted by place.
     pub members: Vec<(u64, &'a Signed)>,
 }
 
-/// Order of processes: the place of a rank is its number; processes without a rank follow.
+/// Order of processes: the place of a rank is its rank number; processes without a rank follow.
 #[derive(Debug)]
 pub struct Order<'a> {
     run: &'a Run,
@@ -43,13 +43,13 @@ impl<'a> Order<'a> {
         u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process.0))
     }
 
-    /// True if all of these places are ranks.
+    /// True if all `places` belong to ranks, none to a process without a rank.
     #[must_use]
     pub fn are_ranks(&self, places: &[u64]) -> bool {
         places.iter().all(|place| *place < self.ranks)
     }
 
-    /// Returns a name for the processes at `places`, which must be sorted and unique.
+    /// Returns the names of the processes at `places`, as in a list of ranks; `places` must be sorted and unique.
     #[must_use]
     pub fn names(&self, places: &[u64]) -> String {
         match places {
@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Returns the groups of signatures, in a fixed order.
+/// Returns the groups of signatures, in an order that is the same in every run of the analyzer.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
     let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();
@@ -126,7 +126,7 @@ pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     out
 }
 
-/// Returns the common form of names that differ in numbers or in a random part, with a star for each of these.
+/// Returns the common pattern of file names that differ in numbers or in a random part, with a star in place of each of these.
 #[must_use]
 pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let Some(first) = names.clone().next() else { return String::new() };
@@ -134,7 +134,7 @@ pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     if names.clone().all(|name| starred(name) == stars) {
         return of_numbers(names);
     }
-    // Position of the random part.
+    // Byte range of the random part in a name.
     let at = |name: &str, form: &str| places(name).find(|place| self::form(name, place) == form);
     let is_common = |form: &String| names.clone().all(|name| at(name, form).is_some());
     let Some(form) = places(first).map(|place| form(first, &place)).find(is_common) else { return of_numbers(names) };
@@ -156,7 +156,7 @@ fn of_numbers<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     parts.into_iter().map(|part| part.unwrap_or("*")).collect()
 }
 
-/// Splits a name into numbers and the text between them.
+/// Splits a file name into numbers and the text between them.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {

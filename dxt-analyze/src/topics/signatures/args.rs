@@ -7,19 +7,19 @@ use std::path::PathBuf;
 /// Arguments of `signatures`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `signatures`
     #[command(flatten)]
     pub options: Options,
-    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    /// Stripe layouts of files: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Files
+    /// Files to write
     #[command(flatten)]
     pub files: Files,
 }
@@ -47,7 +47,7 @@ pub enum Notation {
 /// Options of the analysis
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Signatures of each process, or of all together
+    /// Level of the signatures: one per process, or one line for all processes with the same pattern
     #[arg(long, value_enum, default_value_t)]
     pub level: Level,
     /// Notation of signatures
@@ -56,16 +56,16 @@ pub struct Options {
     /// Read the trace again and compare each read and write with the signatures
     #[arg(long)]
     pub verify: bool,
-    /// Intervals between calls count as fixed up to this spread (standard deviation / mean)
+    /// Maximum spread (standard deviation / mean) at which intervals between calls count as fixed
     #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
-    /// Cache of each process, for the simulation of read-ahead
+    /// Cache size of each process, for the simulation of read-ahead
     #[arg(long, default_value = "64M", value_name = "BYTES", value_parser = size)]
     pub cache: u64,
-    /// Number of storage targets of files whose layout is unknown
+    /// Number of storage targets (such as OSTs) for files whose layout is unknown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub targets: Option<u64>,
-    /// Signatures to list, most bytes first
+    /// Number of signatures to list, most bytes first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
 }
@@ -99,7 +99,7 @@ impl Default for Options {
     }
 }
 
-/// Parses bytes, such as `64M`.
+/// Parses a size in bytes, such as `64M`.
 fn size(text: &str) -> Result<u64, String> {
     crate::layouts::parse_size(text).map_err(|error| format!("{error:#}"))
 }

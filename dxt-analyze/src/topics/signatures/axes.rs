@@ -1,31 +1,31 @@
-//! Words for the five axes of a pattern.
+//! Conversion of a pattern's class on IOSIG's five axes (operation, spatial order, size, repetition, intervals) to text.
 
 use super::engine::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
 use super::engine::iosig::pattern_signature;
 use crate::render::{Cell, TableOf};
 use serde::Serialize;
 
-/// Class of a pattern on the five axes of IOSIG.
+/// Class of a pattern on the five axes of IOSIG, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Axes {
-    /// Reads, writes, or both.
+    /// Operation: reads, writes, or both.
     pub operation: &'static str,
-    /// Spatial order of the accesses.
+    /// Spatial order of the accesses, as in `contiguous`.
     pub spatial: String,
-    /// Size of the accesses, relative to a page of 4,096 bytes.
+    /// Size class of the accesses, relative to a page of 4,096 bytes.
     pub size: &'static str,
     /// True if accesses differ in size.
     pub variable_size: bool,
-    /// Single or repeating pattern.
+    /// Repetition: single or repeating pattern.
     pub repetition: &'static str,
-    /// Fixed or random intervals; empty without intervals.
+    /// Intervals between accesses, fixed or random; empty if there are none.
     pub temporal: &'static str,
     /// Pattern signature in IOSIG's notation.
     pub pattern_signature: String,
 }
 
 impl Axes {
-    /// Creates the words for a class.
+    /// Converts a pattern's class to text.
     #[must_use]
     pub fn of(class: &Class) -> Self {
         let spatial = match class.spatial {
@@ -47,14 +47,14 @@ impl Axes {
         }
     }
 
-    /// Returns the column for people. Repetition and intervals are left out: the signature shows them.
+    /// Returns the text of the tables' visible column. Repetition and intervals are omitted: the signature shows them.
     fn shown(&self) -> String {
         let variable = if self.variable_size { ", sizes vary" } else { "" };
         format!("{}, {}, {}{variable}", self.operation, self.spatial, self.size)
     }
 }
 
-/// Adds the axes to a table: one visible column, and one CSV column each.
+/// Adds the axes to a table: one visible column for all, and one CSV column each.
 pub(super) fn columns<'a, Row: 'a>(table: TableOf<'a, Row>, of: fn(&Row) -> &Axes) -> TableOf<'a, Row> {
     table
         .column("Kind", "kind", move |row| Cell::text(of(row).shown()))

@@ -1,4 +1,4 @@
-//! Output files: figures and protocol buffers.
+//! Output files of `signatures`: figures and protocol buffers.
 
 use super::args::{Files, Options};
 use super::pass::Signed;
@@ -11,7 +11,7 @@ use crate::written::{Ours, Target};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 
-/// Names of the figures and of their files.
+/// Names of the figures, also used as file names.
 const FIGURES: [&str; 3] = ["offsets", "sizes", "bandwidth"];
 
 fn place(folder: &Path, name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ fn place(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl Files {
-    /// Fails, before the trace is read, if an existing file must not be replaced.
+    /// Checks, before the trace is read, that the output files may be written; returns an error if one exists and must not be replaced.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(folder) = &self.svg {
             let is_folder = std::fs::metadata(folder).map_or(true, |about| about.is_dir());
@@ -31,7 +31,7 @@ impl Files {
         self.protobuf.as_ref().map_or(Ok(()), |path| Target::new(path, Ours::Never, self.force).check_early())
     }
 
-    /// Writes the files asked for.
+    /// Writes the output files that the options request.
     pub(super) fn write(&self, run: &Run, signed: &[Signed], options: &Options) -> Result<()> {
         if let Some(folder) = &self.svg {
             self.draw(run, folder)?;

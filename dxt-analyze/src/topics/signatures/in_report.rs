@@ -1,4 +1,4 @@
-//! Short form of the signatures in reports, which must not take longer for them. Draws figures if the report is a page.
+//! Signatures in the HTML report, in a short form that does not slow the report down. Draws figures if the report is a page.
 
 use super::args::Options;
 use super::engine::Limits;
@@ -13,19 +13,19 @@ use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Maximum items per signature in a report; later ones count as without a pattern.
+/// Maximum number of patterns per signature in a report; later accesses count as having no pattern.
 const ITEMS: usize = 256;
-/// Maximum lines per table.
+/// Maximum number of rows per table.
 const LINES: usize = 10;
 
-/// Signatures as a part of the report; see [`Reported`].
+/// Section of the HTML report with signatures; implements [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     signing: Signing,
 }
 
-/// Result of the first reading.
+/// Result of the report's first pass over the trace.
 #[derive(Debug)]
 pub(crate) struct Read {
     report: SignaturesReport,

@@ -1,9 +1,9 @@
-//! Lists of which JSON has as many rows as a table for people; CSV has all.
+//! Lists that JSON cuts to as many rows as the tables have. CSV contains all rows.
 
 use serde::{Serialize, Serializer};
 use std::ops::Deref;
 
-/// Rows, most important first.
+/// Rows, most important first; tables and JSON contain at most `most` of them.
 #[derive(Clone, Debug)]
 pub struct Listed<T> {
     rows: Vec<T>,
@@ -17,7 +17,7 @@ impl<T> Listed<T> {
         Self { rows, most }
     }
 
-    /// Returns the number of rows that JSON leaves out.
+    /// Returns the number of rows that JSON omits.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.rows.len().saturating_sub(self.most) as u64
@@ -44,17 +44,17 @@ impl<T: Serialize> Serialize for Listed<T> {
     }
 }
 
-/// Rows that JSON leaves out of each list; see `--top`.
+/// Number of rows that JSON omits from each list; `--top` sets how many it contains.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct LeftOut {
-    /// Signatures of single processes.
+    /// Omitted signatures of single processes.
     pub local: u64,
-    /// Signatures of all processes together.
+    /// Omitted signatures that stand for all processes together.
     pub global: u64,
-    /// Loops that could be one collective call.
+    /// Omitted loops of calls that could be one collective call.
     pub one_call: u64,
-    /// Small calls at a fixed distance.
+    /// Omitted rows on small calls at a fixed distance.
     pub strided: u64,
-    /// Bytes that all ranks read.
+    /// Omitted rows on bytes that all ranks read.
     pub same_bytes: u64,
 }

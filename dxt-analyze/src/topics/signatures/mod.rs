@@ -1,15 +1,15 @@
-//! I/O signatures: the program's reads and writes as loop nests that regenerate them exactly.
+//! I/O signatures: a description of the program's reads and writes as nested loops, from which each access can be regenerated exactly.
 //!
-//! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. For users: `docs/signatures.md`.
+//! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. User documentation: `docs/signatures.md`.
 //!
-//! - `pass`: splits the accesses by process, thread, file and interface; [`engine`]: recognises loops in each part.
-//! - `places`: signature of each call; `order`: sorts overlapping calls by start; `views`: MPI file views.
-//! - `promoted`: patterns of accesses without a loop in their process: across ranks, across files, under a view.
+//! - `pass`: splits the accesses by process, thread, file and interface; [`engine`]: recognises the loops in each sequence.
+//! - `places`: assigns calls to signatures; `order`: sorts overlapping calls by start; `views`: MPI file views.
+//! - `promoted`: patterns of accesses that form no loop within their process: across ranks, across files, or under a file view.
 //! - `verify`: reads the trace again and compares it with the signatures.
-//! - `result`: lines of single processes; `together`: lines of all processes, grouped by `alike` and `random_names`.
-//! - `axes`, `names`, `words`: texts; `listed`: length of lists in JSON; `view`: tables.
-//! - [`figures`]: the paper's three figures; `files`: files to write, figures and protocol buffers (`protobuf`).
-//! - [`advice`]: advice on this run, by [`uses`], which are independent of traces.
+//! - `result`: rows of single processes; `together`: rows of all processes, grouped by `alike` and `random_names`.
+//! - `axes`, `names`, `words`: conversion to text; `listed`: length of lists in JSON; `view`: tables.
+//! - [`figures`]: the paper's three figures; `files`: output files with figures and protocol buffers (`protobuf`).
+//! - [`advice`]: advice on this run; [`uses`]: applications of signatures (prefetching, stripes, ...) that do not depend on traces.
 
 pub mod advice;
 pub mod alike;

@@ -1,4 +1,4 @@
-//! Names of operations in signatures.
+//! Names of operations, as written in signatures.
 
 use super::args::Notation;
 use super::engine::print::Operations;
@@ -7,17 +7,17 @@ use crate::model::{Op, Run};
 use crate::topics::layers::parts::Form;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Suffix of operations under a strided file view: the innermost loops around these are one call.
+/// Suffix of the names of operations under a strided file view. The innermost loops around such an operation are a single call.
 const IN_VIEW: &str = "_in_view";
 
-/// Names of the operations of one interface, in a notation.
+/// Names of one interface's operations in one notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// Run with the table of operations.
     pub run: &'a Run,
-    /// Interface.
+    /// Interface of the operations, as in MPI-IO.
     pub layer: Layer,
-    /// Notation.
+    /// Notation of the names: loops or IOSIG.
     pub notation: Notation,
 }
 
@@ -36,22 +36,22 @@ impl Operations for Names<'_> {
 
     fn number(&self, name: &str) -> Option<u16> {
         let of_layer = |op: &u16| operation(self.run, *op).is_some_and(|op| op.layer == Some(self.layer));
-        // Operations under different views share one name: any of them will do.
+        // Operations under different file views share one name: any of them will do.
         let all = self.run.ops.len() * (1 + self.run.shapes.len());
         (0..all.min(usize::from(u16::MAX)) as u16).filter(of_layer).find(|op| self.name(*op) == name)
     }
 }
 
-/// Returns a label as one word of the grammar: `write collective` becomes `write_collective`.
+/// Converts a label to a single word for the signature grammar: `write collective` becomes `write_collective`.
 fn word(label: &str, op: u16) -> String {
     let word: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic());
     if is_name { word } else { format!("op{op}") }
 }
 
-/// Returns the paper's names for MPI-IO, and similar names for other interfaces.
+/// Returns the operation's name in the IOSIG paper for MPI-IO, and a similar name for other interfaces.
 ///
-/// A trace has the offset of each call and does not distinguish `MPI_File_read` from `MPI_File_read_at`: both are `MPI_READ_AT`.
+/// A trace contains the offset of each call and does not distinguish `MPI_File_read` from `MPI_File_read_at`: both are named `MPI_READ_AT`.
 fn iosig(op: &Op) -> String {
     let name = op.name.to_ascii_uppercase();
     match (op.layer, op.mode) {
@@ -79,7 +79,7 @@ fn iosig(op: &Op) -> String {
     }
 }
 
-/// True if calls of this operation return only when their bytes have been transferred.
+/// True if calls of this operation return only after their bytes have been transferred (neither nonblocking nor split).
 pub(super) fn waits(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
 }

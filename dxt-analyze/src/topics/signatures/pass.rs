@@ -1,6 +1,6 @@
-//! Ordered pass: feeds the reads and writes of each process, thread, file and interface to a recogniser of their own.
+//! Pass over all reads and writes in call order. Each process, thread, file and interface has its own recogniser of loops.
 //!
-//! `places` maps calls to signatures; `order` sorts calls that may overlap by start.
+//! `places` assigns calls to signatures; `order` sorts calls that may overlap by start.
 
 use super::engine::{Accesses, Limits, Recogniser, Signature};
 use super::places::{Places, Reading, Taken};
@@ -8,10 +8,10 @@ use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::scan::{Analysis, Block, Stretch};
 use trace_format::op::Layer;
 
-/// Maximum files and interfaces followed per thread; calls on further ones are counted in [`Apart::too_many_files`].
+/// Maximum number of file and interface pairs tracked per thread; calls on further ones are counted in [`Apart::too_many_files`].
 pub const FOLLOWED: usize = 4096;
 
-/// Identity of a signature: the origin of its reads and writes.
+/// Key of a signature: process, thread, file, interface and caller of its reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Whose {
     /// Index into [`Run::processes`].
@@ -20,46 +20,46 @@ pub struct Whose {
     pub thread: u32,
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Interface.
+    /// Interface of the calls, as in MPI-IO.
     pub layer: Layer,
-    /// Caller: the program, or a library inside its own calls.
+    /// Caller: the program, or a library that makes the calls inside its own.
     pub within: Within,
 }
 
-/// Signature of the reads and writes of one process, thread, file and interface.
+/// Signature of the reads and writes of one process, thread, file, interface and caller.
 #[derive(Clone, Debug)]
 pub struct Signed {
-    /// Origin of the reads and writes.
+    /// Process, thread, file, interface and caller.
     pub whose: Whose,
-    /// Signature.
+    /// Signature recognised in these reads and writes.
     pub signature: Signature,
-    /// Calls by operation.
+    /// Number and time of the calls, per operation.
     pub calls: Vec<Calls>,
 }
 
-/// Reads or writes of one operation.
+/// Totals of the reads or writes of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Operation.
+    /// Operation, as an index into [`Run::ops`].
     pub op: u16,
-    /// Number of calls.
+    /// Number of calls of the operation.
     pub calls: u64,
-    /// Time in calls, ns.
+    /// Time in calls of the operation, ns.
     pub time_ns: u64,
 }
 
-/// Reads and writes that are in no signature, or not as the trace has them, by reason.
+/// Numbers of reads and writes that are missing in signatures, or not exactly represented, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// In no signature: unknown offset.
+    /// Number of reads and writes missing in signatures because their offset is unknown.
     pub no_offset: u64,
-    /// In no signature: more files than are followed.
+    /// Number of reads and writes missing in signatures because the thread uses more files than are tracked.
     pub too_many_files: u64,
-    /// In signatures sorted by start, since they may overlap.
+    /// Number of reads and writes represented in order of start instead of trace order, since they may overlap.
     pub by_start: u64,
-    /// Among `by_start`, those that came too late: they overlap more calls than are held.
+    /// Number of calls among `by_start` that are not in order, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
-    /// In signatures by first byte and length only, since the trace does not have their file view.
+    /// Number of reads and writes represented only by first byte and length, since the trace does not contain the MPI file view in force.
     pub view_unknown: u64,
 }
 
@@ -73,32 +73,32 @@ impl Apart {
     }
 }
 
-/// Calls to take one by one after one was not the expected one.
+/// Number of calls processed one by one after an unexpected call, before processing in bulk is tried again.
 const IN_VAIN: usize = 8;
 
-/// Analysis that recognises signatures.
+/// Analysis that recognises the signatures of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Signing {
-    /// Bounds of each recogniser.
+    /// Memory limits of each recogniser.
     pub limits: Limits,
 }
 
-/// State of the traced thread being read.
+/// State of the thread of the traced program that is being read.
 #[derive(Debug)]
 struct Current {
     process: ProcessId,
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
-    /// Calls by stream.
+    /// Totals of the thread's calls, by stream.
     times: Vec<Calls>,
     followed: usize,
     reading: Reading,
 }
 
 impl Current {
-    /// Takes the leading calls that continue the current loop of their stream, and returns their number. Fast path: processes mostly
-    /// repeat themselves.
+    /// Adds the first calls of `calls` that continue the current loop of their stream, and returns their number. Fast path: processes
+    /// mostly repeat themselves.
     fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
         let place = self.places.plain(calls.stream);
         let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());
@@ -116,7 +116,7 @@ impl Current {
         taken
     }
 
-    /// Returns the calls by place and operation, and resets them.
+    /// Returns the totals of calls by signature and operation, and resets them.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
@@ -135,7 +135,7 @@ impl Current {
     }
 }
 
-/// State of an analyzer thread.
+/// State of one thread of the analyzer.
 #[derive(Debug, Default)]
 pub struct Partial {
     done: Vec<Signed>,
@@ -164,7 +164,7 @@ impl Partial {
         current.followed = 0;
     }
 
-    /// Returns all signatures, sorted by [`Whose`], and the counts of calls that are not, or not exactly, in them.
+    /// Returns all signatures, sorted by [`Whose`], and the numbers of calls that they do not, or not exactly, represent.
     #[must_use]
     pub fn signatures(mut self) -> (Vec<Signed>, Apart) {
         self.end_thread();
@@ -202,7 +202,7 @@ impl Analysis for Signing {
         for mut calls in block.stretches() {
             while !calls.start.is_empty() {
                 let (taken, count) = (current.take_expected(block, calls), calls.start.len());
-                // Unexpected calls mostly come in groups.
+                // Unexpected calls mostly occur in groups.
                 let until = count.min(if taken == 0 { IN_VAIN } else { taken + 1 });
                 self.take_each(current, &mut partial.apart, block, calls.part(taken, until));
                 calls = calls.part(until, count);
@@ -219,7 +219,7 @@ impl Analysis for Signing {
 }
 
 impl Signing {
-    /// Takes calls one by one.
+    /// Processes calls one by one, without the fast path.
     fn take_each(&self, current: &mut Current, apart: &mut Apart, block: &Block<'_>, calls: Stretch<'_>) {
         for row in calls.rows() {
             let (place, access) = match current.reading.take(&current.places, block, &row) {

@@ -1,4 +1,5 @@
-//! Assignment of a process's calls to signatures, with their order and file view.
+//! Assignment of a process's calls to signatures; also decides whether calls must be sorted, and applies file views. A signature's index in
+//! its process is called its place.
 
 use super::engine::Access;
 use super::order::ByStart;
@@ -9,45 +10,45 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Role of a stream's calls.
+/// Effect of a stream's calls on signatures.
 #[derive(Clone, Copy, Debug)]
 enum Member {
-    /// Neither reads nor writes.
+    /// No effect: the calls are neither reads nor writes.
     None,
-    /// Accesses of the signature at this place.
+    /// Reads or writes that belong to the signature with this index.
     At(u32),
-    /// Accesses of the signature at a place, on a file with views (the second number; see [`Views`]).
+    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views (second index; see [`Views`]).
     Viewed(u32, u32),
-    /// Calls that change the view of this file.
+    /// Calls that change the MPI file view of the file with this index.
     Tells(u32, Told),
 }
 
-/// Signatures of a process: each stream belongs to that of its file, interface and caller.
+/// Signatures of a process: each stream belongs to the signature of its file, interface and caller.
 #[derive(Debug)]
 pub(super) struct Places {
     of_stream: Vec<Member>,
-    /// File, interface and caller by place.
+    /// File, interface and caller of each signature.
     pub(super) of: Vec<(FileId, Layer, Within)>,
-    /// True, by place, if calls may overlap, so that they are sorted by start.
+    /// For each signature, true if its calls may overlap, so that they must be sorted by start.
     overlap: Vec<bool>,
     views: Views,
 }
 
-/// Meaning of a row.
+/// Classification of one recorded call: read or write with or without an offset, or another call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taken {
-    /// Not a read or write.
+    /// Call that is neither a read nor a write.
     Nothing,
-    /// Read or write without an offset.
+    /// Read or write with unknown offset.
     Nowhere,
-    /// Access of this place; false if the file has views and the one in force is unknown.
+    /// Access of the signature with this index; the flag is false if the file has MPI file views but the view in force is unknown.
     Access(u32, Access, bool),
 }
 
 impl Places {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
         let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        // Darshan logs mostly do not distinguish threads.
+        // Darshan logs usually do not distinguish threads, so calls may overlap.
         let is_log = run.origin() == Origin::Darshan;
         let views = Views::of(run, process);
         let (mut of, mut overlap) = (Vec::new(), Vec::new());
@@ -74,7 +75,7 @@ impl Places {
         Self { of_stream, of, overlap, views }
     }
 
-    /// Returns the place of a stream's signature.
+    /// Returns the index of the signature to which a stream's calls belong; `None` if they are neither reads nor writes.
     pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) | Member::Viewed(place, _) => Some(*place),
@@ -82,7 +83,7 @@ impl Places {
         }
     }
 
-    /// Returns the place of a stream's signature if its calls need no state: they come in trace order and under no view.
+    /// Returns the index of a stream's signature if its calls can be used as recorded: neither sorted by start nor under a file view.
     pub(super) fn plain(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) if !self.by_start(*place) => Some(*place),
@@ -90,19 +91,19 @@ impl Places {
         }
     }
 
-    /// True if calls of this place are sorted by start.
+    /// True if the calls of the signature with index `place` are sorted by start.
     #[inline]
     pub(super) fn by_start(&self, place: u32) -> bool {
         self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
     }
 
-    /// Returns the state at the start of a thread.
+    /// Returns the initial state for a thread.
     pub(super) fn begin(&self) -> Reading {
         Reading { order: ByStart::default(), state: self.views.begin() }
     }
 }
 
-/// State while the calls of a thread are read.
+/// State while the calls of one thread are read: sorting buffers and file views.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) order: ByStart,
@@ -110,7 +111,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Classifies a row.
+    /// Classifies a recorded call, and converts it to an access if it is a read or write.
     #[inline]
     pub(super) fn take(&mut self, places: &Places, block: &Block<'_>, row: &Row) -> Taken {
         match places.of_stream.get(row.stream.index()).copied().unwrap_or(Member::None) {
@@ -128,7 +129,7 @@ impl Reading {
     }
 }
 
-/// Converts a row to an access; `None` if its offset is unknown.
+/// Converts a recorded call to an access; `None` if its offset is unknown.
 #[inline]
 fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     let offset = u64::try_from(row.offset).ok()?;
@@ -138,7 +139,7 @@ fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     Some(Access { op, offset, length: row.length, start_ns, end_ns })
 }
 
-/// True if the calls are reads or writes that took place and are on record one by one.
+/// True if the calls are successful reads or writes that are recorded individually.
 pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
     data && stream.chosen && !stream.failed && !stream.overview && !stream.meets

@@ -1,5 +1,5 @@
-//! Patterns of accesses that have no loop within their process: calls under a view that touch several blocks, and accesses in line with
-//! those of other ranks or files.
+//! Patterns of accesses that form no loop within their process: single calls that touch several blocks under a file view, and accesses that
+//! form a pattern with those of other ranks or files.
 
 use super::alike::{Order, groups, series};
 use super::args::{Level, Options};
@@ -12,7 +12,7 @@ use crate::model::Run;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Returns the signatures with these accesses as loops of one iteration. Searches across ranks only at the global level.
+/// Returns the signatures with such accesses as loops of one iteration. Patterns across ranks are searched only at the global level.
 pub(super) fn promoted<'a>(run: &Run, signed: &'a [Signed], options: &Options) -> Cow<'a, [Signed]> {
     let of_views = replaced(signed, of_views(run, signed));
     if options.level == Level::Local {

@@ -1,4 +1,4 @@
-//! Signatures as messages of `uses/signatures.proto`: per process, or of all processes together, by `--level`.
+//! Conversion of signatures to messages of `uses/signatures.proto`, per process or for all processes together (`--level`).
 
 use super::alike::{Order, groups, series};
 use super::args::{Level, Notation, Options};
@@ -20,7 +20,7 @@ use crate::model::{Run, Within};
 use crate::sum::Sum;
 use trace_format::op::Layer;
 
-/// Returns all patterns in the order of the report.
+/// Returns all patterns as one message, in the order of the report.
 #[must_use]
 pub fn messages(run: &Run, signed: &[Signed], options: &Options) -> proto::Signatures {
     let signed = &promoted(run, signed, options);
@@ -150,7 +150,7 @@ fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
     globalize(&grouped.signatures()).lines.iter().map(one).collect()
 }
 
-/// Returns ranks as the fewest ranges, or a name for processes without ranks. `places` must be sorted and unique.
+/// Returns ranks as the smallest number of ranges, or a name for processes without a rank. `places` must be sorted and unique.
 fn who(order: &Order<'_>, places: &[u64]) -> (Vec<proto::Ranks>, String) {
     if !order.are_ranks(places) {
         return (Vec::new(), order.names(places));

@@ -1,4 +1,4 @@
-//! Result of the analysis: lines of single processes, and of all processes together.
+//! Result of `signatures`: rows of single processes, and rows of all processes together.
 
 use super::advice::Advice;
 use super::args::{Level, Options};
@@ -18,41 +18,41 @@ use crate::shared::completeness::Completeness;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Sums of an interface.
+/// Totals of the reads and writes through one interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct LayerRow {
-    /// Interface.
+    /// Interface, as in `POSIX`.
     pub layer: &'static str,
-    /// True for calls made inside those of another interface.
+    /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub accesses: u64,
-    /// Reads and writes in patterns.
+    /// Number of reads and writes that belong to a pattern.
     pub covered: u64,
-    /// Bytes.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Bytes in patterns.
+    /// Bytes of reads and writes that belong to a pattern.
     pub covered_bytes: u64,
-    /// Number of patterns.
+    /// Number of patterns found.
     pub patterns: u64,
 }
 
-/// Pattern of one process, thread, file and interface, or its accesses without a pattern.
+/// One pattern of one process, thread, file and interface, or its accesses without a pattern.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
-    /// Process.
+    /// Name of the process, as in `rank 3`.
     pub process: String,
     /// Index of the thread in the process.
     pub thread: u32,
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Interface.
+    /// Interface, as in `POSIX`.
     pub layer: &'static str,
-    /// True for calls made inside those of another interface.
+    /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub accesses: u64,
-    /// Bytes.
+    /// Bytes read and written.
     pub bytes: u64,
     /// Start of the first access, ns since the job's start.
     pub start_ns: u64,
@@ -60,46 +60,46 @@ pub struct LocalRow {
     pub last_start_ns: u64,
     /// End of the last access, ns since the job's start.
     pub end_ns: u64,
-    /// Class of the pattern.
+    /// Class of the pattern (operation, spatial order, size, ...).
     #[serde(flatten)]
     pub axes: Axes,
-    /// Pattern; in loop notation empty for accesses without one.
+    /// Pattern as text. Empty in loop notation if the accesses have no pattern.
     pub signature: String,
 }
 
-/// Result of the analysis.
+/// Result of the command `signatures`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signatures {
-    /// Sums by interface.
+    /// Totals of reads and writes per interface.
     pub layers: Vec<LayerRow>,
-    /// Patterns by process if asked for, most bytes first.
+    /// Patterns of single processes, most bytes first; empty unless requested.
     pub local: Listed<LocalRow>,
-    /// Patterns of all processes together if asked for, most bytes first.
+    /// Patterns of all processes together, most bytes first; empty unless requested.
     pub global: Listed<super::together::GlobalRow>,
-    /// Rows that JSON leaves out of these lists and of those in the advice. CSV and all sums include them.
+    /// Number of rows that JSON omits from the lists here and in the advice. CSV and all totals include them.
     pub left_out: LeftOut,
-    /// Reads and writes in no signature: unknown offset.
+    /// Number of reads and writes missing in signatures because their offset is unknown.
     pub no_offset: u64,
-    /// Reads and writes in no signature: more files than are followed.
+    /// Number of reads and writes missing in signatures because a thread used more files than are tracked.
     pub too_many_files: u64,
-    /// Reads and writes sorted by start, since they may overlap: in logs that do not distinguish threads, and on files with nonblocking
-    /// or split operations.
+    /// Number of reads and writes sorted by start because they may overlap: in logs that do not distinguish threads, and on files with
+    /// nonblocking or split operations.
     pub by_start: u64,
-    /// Calls of `by_start` that came too late to be sorted.
+    /// Number of calls among `by_start` that are out of order, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
-    /// Reads and writes under an unknown file view, in signatures by first byte and length only.
+    /// Number of reads and writes under an unknown MPI file view, represented only by first byte and length.
     pub view_unknown: u64,
-    /// Advice.
+    /// Advice derived from the signatures.
     pub advice: Advice,
-    /// Result of the verification, if asked for.
+    /// Result of the verification; `None` unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// Completeness of the trace.
+    /// Missing parts of the trace, and why.
     pub missing: Completeness,
 }
 
 impl Signatures {
-    /// Creates the result from the recognised signatures.
+    /// Builds the result from the recognised signatures.
     #[must_use]
     pub fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
         let advice = Advice::of(run, signed, options);
@@ -155,14 +155,14 @@ fn layers(signed: &[Signed]) -> Vec<LayerRow> {
     by.into_values().collect()
 }
 
-/// Returns for each signature a line per pattern, and one for its accesses without a pattern.
+/// Returns the rows of all signatures: one per pattern, and one for the signature's accesses without a pattern.
 fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
     let mut out: Vec<LocalRow> = signed.iter().flat_map(|signed| of_one(run, signed, options)).collect();
     out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     out
 }
 
-/// Returns the patterns as shown, with calls under views as loops.
+/// Returns the signature's patterns for display: calls under file views are written as loops over the blocks that they touch.
 fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
     let shown = |pattern: &Pattern| Item::Pattern(Pattern { nest: unrolled(run, &pattern.nest), ..pattern.clone() });
     signature.patterns().map(shown).collect()

@@ -1,4 +1,5 @@
-//! Signatures of all processes together: a line per pattern, with the processes that have it.
+//! Signatures of all processes together: one row per pattern, with the processes that share it. A group's signatures are its members, and
+//! each has a number.
 
 use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
@@ -17,27 +18,27 @@ use crate::render::{Cell, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Signatures with the numbers of their members.
+/// Signatures with their member numbers in the group.
 type Members<'a> = Vec<(u64, &'a Signature)>;
 
-/// Pattern shared by processes.
+/// Pattern that several processes share.
 #[derive(Clone, Debug, Serialize)]
 pub struct GlobalRow {
-    /// Names of the processes.
+    /// Names of the processes, as in a list of ranks.
     pub processes: String,
-    /// Number of processes.
+    /// Number of processes that share the pattern.
     pub process_count: u64,
-    /// File, or the common form of the file names.
+    /// Path of the file, or the common pattern of the file names, with stars for the differing parts.
     pub file: String,
-    /// Number of files.
+    /// Number of files that are accessed with the pattern.
     pub files: u64,
-    /// Interface.
+    /// Interface, as in `POSIX`.
     pub layer: &'static str,
-    /// True for calls made inside those of another interface.
+    /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Reads and writes of all processes.
+    /// Number of reads and writes, over all processes.
     pub accesses: u64,
-    /// Bytes of all processes.
+    /// Bytes read and written, over all processes.
     pub bytes: u64,
     /// Start of the first access, ns since the job's start.
     pub start_ns: u64,
@@ -45,17 +46,17 @@ pub struct GlobalRow {
     pub last_start_ns: u64,
     /// End of the last access, ns since the job's start.
     pub end_ns: u64,
-    /// Class of the pattern.
+    /// Class of the pattern (operation, spatial order, size, ...).
     #[serde(flatten)]
     pub axes: Axes,
-    /// Pattern of the first process; in loop notation empty for accesses without one.
+    /// Pattern of the first process, as text. Empty in loop notation if the accesses have no pattern.
     pub signature: String,
-    /// Offset of the first access as a function of the process, in words.
+    /// Text that describes the offset of a process's first access as a function of its rank.
     pub shift: String,
-    /// `a` if each rank's first access is at `a x rank + b`.
+    /// Coefficient `a` in bytes, if each rank's first access begins at `a x rank + b`; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift_per_rank: Option<i64>,
-    /// First byte and length if all processes together access a range without gaps and each byte once.
+    /// First byte and length of the range, if all processes together access a range without gaps and each byte exactly once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contiguous: Option<(u64, u64)>,
 }
@@ -68,17 +69,17 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Globa
     out
 }
 
-/// Group with numbered members: number = file x `per_file` + place x `each` + k.
+/// Group whose members (signatures) have numbers: number = file x `per_file` + place x `each` + k.
 ///
-/// `place` is that of the process (see [`Order`]), and k counts the process's members. In a series `file` is the index among the files
-/// ordered by first access, and k counts within a file; else `file` is 0.
+/// `place` is the index of the process (see [`Order`]), and k counts the members of the process. In a series of files, `file` is the index
+/// in order of first access, and k counts within one file; otherwise `file` is 0.
 pub(super) struct Grouped<'a> {
     pub(super) run: &'a Run,
     pub(super) order: &'a Order<'a>,
     pub(super) group: &'a Group<'a>,
-    /// Maximum members of a process; in a series, per file.
+    /// Maximum number of members of one process; in a series, of one process and file.
     pub(super) each: u64,
-    /// Difference between the numbers of a process's members in successive files of a series.
+    /// Difference between the member numbers of a process in successive files of a series.
     pub(super) per_file: u64,
     pub(super) numbered: Vec<(u64, &'a Signed)>,
 }
@@ -103,7 +104,7 @@ impl<'a> Grouped<'a> {
         }
         let of_process = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         let each = of_process.clone().map(<[_]>::len).max().unwrap_or(1) as u64;
-        // One spare place, so that the last process of a file and the first of the next file are not neighbours.
+        // One place stays unused, so that the last process of a file and the first of the next file do not have consecutive numbers.
         let most = members.iter().map(|(_, place, _)| *place).max().unwrap_or(0);
         let per_file = if group.is_series { (most + 2) * each } else { u64::MAX };
         let number = |(k, &(file, place, signed)): (usize, &(u64, u64, &'a Signed))| {
@@ -113,12 +114,12 @@ impl<'a> Grouped<'a> {
         Self { run, order, group, each, per_file, numbered }
     }
 
-    /// Returns the signatures with the numbers of the members.
+    /// Returns the members' signatures with their numbers.
     pub(super) fn signatures(&self) -> Vec<(u64, &'a Signature)> {
         self.numbered.iter().map(|(number, signed)| (*number, &signed.signature)).collect()
     }
 
-    /// Returns the index of a member's file: ranges can be filled together only within one.
+    /// Returns the index of a member's file: only members of the same file can fill a range together.
     pub(super) fn part(&self, number: u64) -> u64 {
         if self.group.one_file || self.group.is_series { number / self.per_file } else { number }
     }
@@ -145,8 +146,8 @@ impl<'a> Grouped<'a> {
         out
     }
 
-    /// Returns the line within one file of a series: without the direction along files if all are accessed equally, and with the first
-    /// rank relative to its file.
+    /// Returns the pattern within one file of a series: without the direction along files if all files are accessed equally, and with the
+    /// first rank relative to its file.
     fn in_file(&self, line: &Line) -> Line {
         let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
         let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
@@ -185,7 +186,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the row of lines that fill a range together or begin at equal distances.
+    /// Returns the row for patterns that together fill a range, or that begin at equal distances.
     fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
         let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
         members.sort_unstable();
@@ -216,7 +217,7 @@ impl<'a> Grouped<'a> {
         Some(GlobalRow { shift, shift_per_rank: per_rank, contiguous: filled, ..row })
     }
 
-    /// Returns a row without its sums.
+    /// Creates a row; its totals are still 0.
     fn row(&self, who: Who, axes: Axes, signature: String) -> GlobalRow {
         GlobalRow {
             processes: who.processes,
@@ -238,7 +239,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Describes the offset per direction: `first + 100 per rank, + 6400 per 64 ranks`.
+    /// Describes the offset's change in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`.
     fn directions(&self, line: &Line, several_files: bool) -> String {
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(
@@ -261,20 +262,20 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// Splits a direction's step into files of a series, ranks, and threads or files of a process.
+    /// Splits a direction's step in member numbers into steps over files of a series, over ranks, and over threads or files of a process.
     pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
         let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
         let in_file = direction.rank_step % per_file;
         [direction.rank_step / per_file, in_file / each, in_file % each]
     }
 
-    /// Returns the rows of accesses without a pattern, one per spatial order.
+    /// Returns the rows for accesses without a pattern, one per spatial order.
     fn residue(&self, options: &Options) -> Vec<GlobalRow> {
         let by = self.by_order();
         by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()
     }
 
-    /// Groups the members with accesses without a pattern by the spatial order of these.
+    /// Returns the members that have accesses without a pattern, grouped by the spatial order of these accesses.
     pub(super) fn by_order(&self) -> Vec<(Spatial, Members<'a>)> {
         let mut by: BTreeMap<String, (Spatial, Members<'a>)> = BTreeMap::new();
         for (number, signature) in self.signatures() {
@@ -287,7 +288,7 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// Sums up the accesses without a pattern of some members, with their class.
+    /// Sums the accesses without a pattern of `members`; returns the sums and the class of these accesses.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;
@@ -323,19 +324,19 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the member with a number.
+    /// Returns the member with this number.
     pub(super) fn member(&self, number: u64) -> Option<&'a Signed> {
         let at = self.numbered.binary_search_by_key(&number, |(known, _)| *known).ok()?;
         self.numbered.get(at).map(|(_, signed)| *signed)
     }
 
-    /// Returns the places of the members' processes, sorted and unique.
+    /// Returns the places (see [`Order`]) of the members' processes, sorted and unique.
     pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
         let places: BTreeSet<u64> = members.iter().map(|number| number % self.per_file / self.each).collect();
         places.into_iter().collect()
     }
 
-    /// Returns the common form of the members' file names, and the number of files.
+    /// Returns the common pattern of the members' file names, and the number of files.
     pub(super) fn files(&self, members: &[u64]) -> (String, u64) {
         let found = |number: &u64| self.member(*number).map(|signed| signed.whose.file);
         let files: BTreeSet<FileId> = members.iter().filter_map(found).collect();
@@ -353,7 +354,7 @@ struct Who {
 }
 
 impl GlobalRow {
-    /// Fills in the sums of lines.
+    /// Sets the row's totals to the sums over `lines`.
     fn of<'a>(self, lines: impl Iterator<Item = &'a Line> + Clone) -> Self {
         let sum = |of: fn(&Line) -> u128| lines.clone().map(of).fold(0_u128, u128::saturating_add);
         Self {

@@ -1,5 +1,5 @@
-//! Verification: reads the trace again and compares each read and write with the next access of its signature. The code that expands
-//! signatures is independent of the one that recognises them.
+//! Verification of signatures: reads the trace again, and compares each read and write with the next access of its signature. The code that
+//! expands signatures is independent of the code that recognises them.
 
 use super::engine::Access;
 use super::engine::expand::{Expected, What, expand};
@@ -9,18 +9,18 @@ use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
-/// Result of a verification.
+/// Result of verifying signatures against the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Verified {
-    /// Reads and writes compared.
+    /// Number of reads and writes compared with signatures.
     pub accesses: u64,
-    /// Bytes compared.
+    /// Bytes of these reads and writes.
     pub bytes: u64,
-    /// Accesses that signatures regenerate, each in its place.
+    /// Number of accesses that signatures regenerate, in the correct order.
     pub covered: u64,
-    /// Bytes that signatures regenerate.
+    /// Bytes of the accesses that signatures regenerate.
     pub covered_bytes: u64,
-    /// Accesses that differ from their signature; 0 if signatures are correct.
+    /// Number of accesses that differ from their signature; 0 if all signatures are correct.
     pub wrong: u64,
 }
 
@@ -34,28 +34,28 @@ impl Verified {
     }
 }
 
-/// Analysis that compares calls with signatures.
+/// Analysis that compares a run's calls with its signatures.
 #[derive(Debug)]
 pub struct Verify<'a> {
     by: FxHashMap<Whose, &'a Signed>,
 }
 
 impl<'a> Verify<'a> {
-    /// Creates the analysis for these signatures.
+    /// Creates the analysis that compares calls with `signatures`.
     #[must_use]
     pub fn new(signatures: &'a [Signed]) -> Self {
         Self { by: signatures.iter().map(|signed| (signed.whose, signed)).collect() }
     }
 }
 
-/// Rest of a signature, and the number of accesses left in its current residue.
+/// Part of a signature that has not been compared yet, and the number of accesses left in its current stretch without a pattern.
 struct Ahead<'a> {
     expected: Box<dyn Iterator<Item = Expected> + Send + 'a>,
     unknown: u64,
 }
 
 impl Ahead<'_> {
-    /// Returns the next access; `None` for one of the residue, and an error at the end.
+    /// Returns the next access of the signature; `None` for an access without a pattern, and an error at the end of the signature.
     fn next(&mut self) -> Result<Option<What>, ()> {
         loop {
             if let Some(left) = self.unknown.checked_sub(1) {
@@ -81,7 +81,7 @@ impl Ahead<'_> {
         }
     }
 
-    /// Counts the accesses left in the signature, which the trace does not have.
+    /// Returns the number of remaining accesses in the signature, which the trace does not contain.
     fn rest(&mut self) -> u64 {
         let mut count = 0;
         while count < u64::from(u32::MAX) && self.next().is_ok() {
@@ -107,7 +107,7 @@ impl Current<'_> {
     }
 }
 
-/// State of an analyzer thread.
+/// State of one thread of the analyzer.
 #[derive(Default)]
 pub struct Partial<'a> {
     verified: Verified,
@@ -130,7 +130,7 @@ impl Partial<'_> {
         }
     }
 
-    /// Returns the result.
+    /// Returns the result; must be called after the last block.
     #[must_use]
     pub fn verified(mut self) -> Verified {
         self.end_thread();
@@ -187,7 +187,7 @@ impl<'a> Analysis for Verify<'a> {
     }
 }
 
-/// Compares a run's reads and writes with their signatures.
+/// Compares a run's reads and writes with `signatures`, in a pass of its own.
 #[must_use]
 pub fn verify(run: &Run, signatures: &[Signed]) -> Verified {
     let bar = crate::progress::Bar::new(run.segments(), "verifying");

@@ -1,4 +1,4 @@
-//! `signatures` command: one pass, or two with verification, and the tables.
+//! Command `signatures`: one pass over the trace (two with verification), and the output of its result.
 
 use super::args::{Args, Options};
 use super::axes::columns;
@@ -17,18 +17,18 @@ use crate::topics::Outcome;
 use anyhow::Result;
 use serde::Serialize;
 
-/// Result with the number of lines to show.
+/// Result of `signatures`, and how many rows to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct SignaturesReport {
-    /// Result.
+    /// Signatures and advice.
     #[serde(flatten)]
     pub result: Signatures,
-    /// Maximum lines per table.
+    /// Maximum number of rows per table.
     #[serde(skip)]
     pub top: usize,
-    /// Findings about the trace itself, and from the advice.
+    /// Findings on the trace itself, and findings from the advice.
     pub findings: Vec<Finding>,
-    /// Figures of one file, for the page.
+    /// Figures of one file, for the HTML page.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
@@ -44,7 +44,7 @@ impl SignaturesReport {
 /// Loads a run and recognises its signatures.
 ///
 /// # Errors
-/// Returns an error if nothing can be loaded, or if the stripe layouts are invalid.
+/// Returns an error if the inputs cannot be loaded, or if the stripe layouts are invalid.
 pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     args.files.check()?;
     let mut run = crate::session::open(&args.inputs)?;
@@ -59,14 +59,15 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     Ok(whole(&run, &signed, apart, &lost, &args.options))
 }
 
-/// Creates the report, which may read the trace again.
+/// Builds the report; reads the trace again if the advice needs it.
 fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
     let mut result = Signatures::of(run, signed, apart, lost, options);
     result.advice.replay(run);
     SignaturesReport::of(result, options)
 }
 
-/// Returns all signatures, the counts of calls not (exactly) in them, and what could not be read.
+/// Returns all signatures, the numbers of calls that they do not (or not exactly) represent, and the parts of the trace that could not be
+/// read.
 fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     let bar = Bar::new(run.segments(), "signatures");
     let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);

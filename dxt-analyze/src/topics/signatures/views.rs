@@ -1,7 +1,7 @@
-//! MPI-IO file views: tracks the view in force on each file while a thread's calls are read, and applies it to each call.
+//! MPI-IO file views: tracks the view in force on each file while a thread's calls are read, and applies this view to each call.
 //!
-//! A call under a strided view is an operation of its own, whose number encodes the shape of the view. Pattern recognition need not know
-//! of views.
+//! A call under a strided view gets an operation number of its own, which encodes the shape of the view. So pattern recognition need not
+//! know about views.
 
 use super::engine::Access;
 use super::engine::nest::{Leaf, Loop, Node, Step};
@@ -12,23 +12,23 @@ use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Returns the number of operation `op` under the view shape `at`; `None` if it exceeds `u16`.
+/// Returns the operation number for operation `op` under the view shape with index `at`; `None` if the number exceeds `u16`.
 fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     let number = (u64::from(at) + 1).checked_mul(run.ops.len() as u64)?.checked_add(u64::from(op))?;
     u16::try_from(number).ok()
 }
 
-/// Returns the operation with a number, under a view or not.
+/// Returns the operation that an operation number stands for, with or without a view shape.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }
 
-/// Returns the shape of the view of an operation.
+/// Returns the view shape that is encoded in an operation number; `None` if there is none.
 pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
     run.shapes.get(usize::from(op).checked_div(run.ops.len())?.checked_sub(1)?)
 }
 
-/// Call that changes a view.
+/// Kind of call that changes the file view in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Opened,
@@ -46,35 +46,35 @@ pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
     }
 }
 
-/// Mapping of bytes under a view.
+/// Effect of a file view on the bytes that calls access: none, strided, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum As {
     Plain,
-    /// Index into [`Run::shapes`].
+    /// Strided view, with the index of its shape in [`Run::shapes`].
     Strided(u32),
     Unknown,
 }
 
-/// View as set: its kind, and the start of the first filetype's data relative to the displacement (`first`).
+/// View set by set_view: its effect, and the offset of the first filetype's data relative to the displacement (`first`).
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// Number of set_view calls up to the last one that sets this view.
+    /// Number of set_view calls up to and including the last one that sets this view.
     until: u64,
     kind: As,
     first: i64,
 }
 
-/// Views of a file in a process, in the order of their set_view calls; empty if unknown.
+/// Views that a process set on a file, in the order of its set_view calls; empty if unknown.
 #[derive(Debug)]
 struct OfFile(Vec<Set>);
 
-/// State of a file while calls are read.
+/// State of a file's view while a thread's calls are read.
 #[derive(Clone, Copy, Debug)]
 struct Now {
     calls: u64,
-    /// Number of open handles.
+    /// Number of open handles of the file.
     open: u64,
-    /// True if several handles are open at once: the trace does not tell whose view applies to a call.
+    /// True if several handles are open at once: the trace then does not tell which handle's view applies to a call.
     several: bool,
     kind: As,
     origin: i128,
@@ -84,7 +84,7 @@ impl Now {
     const NONE: Self = Self { calls: 0, open: 0, several: false, kind: As::Unknown, origin: 0 };
 }
 
-/// Files of a process with set_view calls.
+/// Views of all files on which a process called set_view.
 #[derive(Debug, Default)]
 pub(super) struct Views {
     files: FxHashMap<FileId, u32>,
@@ -100,7 +100,8 @@ impl Views {
             defs.entry(def.file).or_default().push(def);
         }
         for stream in process.streams.iter().filter(set) {
-            // Several streams may have set_view calls of one file (made inside other calls or not); all of them share one list.
+            // Several streams may contain set_view calls of one file (made by the program, or inside other calls). All of them share one
+            // list.
             if let Entry::Vacant(new) = out.files.entry(stream.file) {
                 new.insert(out.of.len() as u32);
                 let views = defs.get(&stream.file.0).map(Vec::as_slice).unwrap_or_default();
@@ -110,12 +111,12 @@ impl Views {
         out
     }
 
-    /// Returns the number of a file with views.
+    /// Returns the index of a file with views; `None` if the process set none.
     pub(super) fn number(&self, file: FileId) -> Option<u32> {
         self.files.get(&file).copied()
     }
 
-    /// Returns the state of all files at the start of a thread.
+    /// Returns the state of all files at the start of a thread: no view set.
     pub(super) fn begin(&self) -> State {
         State(vec![Now::NONE; self.of.len()])
     }
@@ -145,7 +146,7 @@ impl OfFile {
     }
 }
 
-/// True if all set_view calls of the file are on record and by one thread, so that their ordinal identifies the view.
+/// True if all set_view calls on the file are recorded and made by one thread, so that their sequence number identifies the view.
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     let is = |stream: &&Stream| stream.file == file && told(run.op(stream), stream) == Some(Told::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
@@ -157,12 +158,12 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
-/// View in force by file.
+/// View in force on each file.
 #[derive(Debug, Default)]
 pub(super) struct State(Vec<Now>);
 
 impl State {
-    /// Updates the view of file `number` by a call.
+    /// Updates the view in force on the file with index `number` after a call of kind `told`.
     pub(super) fn tell(&mut self, views: &Views, number: u32, told: Told, offset: i64) {
         let (Some(now), Some(of)) = (self.0.get_mut(number as usize), views.of.get(number as usize)) else { return };
         match told {
@@ -188,7 +189,7 @@ impl State {
         }
     }
 
-    /// Applies the view in force on file `number` to an access. True if the view is known.
+    /// Converts an access for the view in force on the file with index `number`. Returns true if this view is known.
     pub(super) fn apply(&self, run: &Run, number: u32, access: &mut Access) -> bool {
         let Some(now) = self.0.get(number as usize) else { return false };
         let As::Strided(at) = now.kind else { return now.kind == As::Plain };
@@ -206,14 +207,14 @@ impl State {
     }
 }
 
-/// Returns block size and (count, stride) per dimension of a call under a strided view; `None` for other calls.
+/// Returns block size and (count, stride) per dimension of the blocks that a call under a strided view touches; `None` for other calls.
 pub(super) fn pieces(run: &Run, leaf: &Leaf) -> Option<(u64, Vec<(u64, u64)>)> {
     let form = shape(run, leaf.op)?;
     let constant = leaf.steps.iter().all(|step| step.length == 0);
     Some((form.block, form.pieces(leaf.length).filter(|_| constant)?))
 }
 
-/// Returns a nest in which the blocks of a call under a view are the innermost loops.
+/// Returns a loop nest in which the blocks that a call under a view touches are the innermost loops.
 pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     let node = |node: &Node| match node {
         Node::Loop(inner) => Node::Loop(unrolled(run, inner)),
@@ -221,7 +222,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     };
     let out = Loop { body: nest.body.iter().map(node).collect(), count_steps: nest.count_steps.clone(), ..*nest };
     match out.body.as_slice() {
-        // Single call: only its blocks repeat.
+        // Single call: only the blocks that it touches repeat.
         [inner @ Node::Loop(_)] if out.count == 1 => match inner.at_iteration(0) {
             Node::Loop(inner) => inner,
             Node::Leaf(_) => out,
@@ -230,7 +231,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     }
 }
 
-/// True if one call touches several blocks under its view, and so is a pattern by itself.
+/// True if a call touches several blocks under its view, so that the call alone is a pattern.
 pub(super) fn is_strided(run: &Run, access: &Access) -> bool {
     pieces(run, &Leaf { op: access.op, offset: access.offset, length: access.length, steps: Vec::new() })
         .is_some_and(|(_, pieces)| !pieces.is_empty())

@@ -1,4 +1,4 @@
-//! Formatting of signatures, files and numbers for results.
+//! Formatting of signatures, file names and numbers for the output.
 
 use super::args::{Notation, Options};
 use super::axes::Axes;
@@ -9,7 +9,7 @@ use super::views::unrolled;
 use crate::model::{FileId, Run};
 use trace_format::op::Layer;
 
-/// Converts to `u64`; saturates.
+/// Converts a number to `u64`; saturates at the maximum.
 pub(super) fn small(bytes: u128) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
@@ -19,7 +19,7 @@ pub(super) fn file(run: &Run, file: FileId) -> String {
     run.file(file).map_or_else(|| "?".into(), |file| file.name.clone())
 }
 
-/// Formats a pattern in the chosen notation.
+/// Formats a pattern as text, in the notation that `options` selects.
 pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options: &Options) -> String {
     let nest = &unrolled(run, nest);
     let operations = Names { run, layer, notation: options.notation };
@@ -29,7 +29,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// Formats accesses without a loop.
+/// Formats accesses without a pattern as text; empty in loop notation.
 pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     match options.notation {
         Notation::Loops => String::new(),
@@ -37,7 +37,7 @@ pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     }
 }
 
-/// Returns a signature for people.
+/// Returns the text of a signature for tables.
 pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
     match signature {
         "" if axes.spatial == "random" => "no pattern",

@@ -1,5 +1,5 @@
-//! Advice derived from the audit. Three places can be changed: the layout (`lfs setstripe`), the library between program and file (HDF5's
-//! alignment, MPI-IO's hints), or the program's own offsets.
+//! Advice derived from the audit. Three things can be changed: the layout (`lfs setstripe`), settings of the library between program and
+//! file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
 
 use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
@@ -10,15 +10,15 @@ use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
-/// Maximum number of findings per code; the rest is counted.
+/// Maximum number of findings per code; further files are only counted.
 const PER_CODE: usize = 10;
 /// Granularity of Lustre's stripe sizes, in bytes (lfs-setstripe(1)).
 const STRIPE_GRAIN: u64 = 64 << 10;
-/// Largest stripe size that is proposed, in bytes: beyond, few requests reach more than one target.
+/// Largest stripe size that is proposed, in bytes: with larger stripes, few requests would reach more than one storage target.
 const LARGEST_STRIPE: u64 = 1 << 30;
 
-/// True if there are enough operations to judge alignment. If the stripe size is a guess, files that are only read are skipped: most of
-/// their reads are of whole small files from the page cache.
+/// True if there are enough operations to judge a file's alignment. If the stripe size is a guess, returns false for files that are only
+/// read: most of these reads are of whole small files from the page cache.
 fn can_judge(file: &FilePart, least: &Thresholds) -> bool {
     file.placed() >= least.alignment_min_operations && (!file.is_guess() || file.writes > 0)
 }
@@ -31,10 +31,11 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
     can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
 }
 
-/// Minimum mean request length / stripe size to blame misalignment for shared stripes: shorter requests share stripes in any case.
+/// Minimum ratio of mean request length to stripe size for misalignment to be the cause of shared stripes: shorter requests share stripes
+/// in any case.
 const LONG: f64 = 0.5;
 
-/// Returns a clause that blames misaligned requests for shared stripes, if requests are at least [`LONG`] of a stripe.
+/// Returns a clause that names misaligned requests as the cause of shared stripes; `None` if requests are shorter than [`LONG`] stripes.
 fn lie_across(file: &FilePart, least: &Thresholds) -> Option<String> {
     let length = file.bytes / file.placed().max(1);
     let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
@@ -61,10 +62,10 @@ fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
     enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
 }
 
-/// Code, and the predicate that is true for files with the problem.
+/// Code of a finding, and predicate that is true for files with its problem.
 type Kind = (Code, fn(&FilePart, &Thresholds) -> bool);
 
-/// Returns the changes proposed for one file; empty if there are no problems.
+/// Returns sentences with the changes proposed for one file; empty if it has no problems.
 #[must_use]
 pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     let mut out = Vec::new();
@@ -103,7 +104,7 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     out
 }
 
-/// Returns the findings on all files.
+/// Returns the findings on all files in the report.
 #[must_use]
 pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     let io_ns = report.files.iter().map(|file| file.time_ns).sum::<Sum>().get();
@@ -179,7 +180,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             let cost = match (between, &why) {
                 (false, _) => sharing.time_on_one_node_ns(),
                 (true, None) => sharing.time_of_handovers_ns(),
-                // Aligned requests share no stripe, on any node. Within one node, about half of the writes wait for the others.
+                // Aligned requests share no stripe, neither between nodes nor within one. Within one node, about half of the writes wait
+                // for the others.
                 (true, Some(_)) => sharing.time_of_handovers_ns().saturating_add(sharing.time_on_one_node_ns() / 2),
             };
             cost_ns = Some(cost);
@@ -206,7 +208,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             (title, shown.into_iter().take(4).map(|stripe| shared(&file.file, stripe, unit)).collect())
         }
         code if code == Code::CROSSING => {
-            // Without aligned operations for comparison: half of the time, since one stripe is half of two.
+            // If there are no aligned operations to compare with: half of the time, since one stripe would be touched instead of two.
             cost_ns = (!guess && file.misalignment().1 == 0)
                 .then(|| (file.time_ns as f64 * share(file.crossing_needlessly, all) / 2.0) as u64);
             (

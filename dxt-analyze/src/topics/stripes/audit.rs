@@ -1,4 +1,4 @@
-//! First pass of the stripe audit: counts per file, partly written stripes and their writers.
+//! First pass of the stripe audit: counts operations per file, and finds partly written stripes and the processes that wrote them.
 
 use super::load::{LoadOverTime, Near, Rows, Share, Span};
 use super::pace::{InARow, Pace};
@@ -14,14 +14,14 @@ use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use trace_format::op::OpClass;
 
-/// Load of one storage target.
+/// Totals over the operations on one storage target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetSum {
-    /// Operations that touched the target.
+    /// Number of operations that accessed the target.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes read from and written to the target.
     pub bytes: u64,
-    /// Time in ns; an operation on several targets is divided by bytes.
+    /// Time in the operations, ns; the time of an operation on several targets is divided in proportion to bytes.
     pub time_ns: u64,
 }
 
@@ -41,18 +41,18 @@ impl TargetSum {
     }
 }
 
-/// Counts of one file: only successful reads and writes of the layer that reaches storage.
+/// Totals of one file. They include only successful reads and writes of the layer whose calls reach storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
     /// Number of reads.
     pub reads: u64,
     /// Number of writes.
     pub writes: u64,
-    /// Bytes read and written.
+    /// Bytes read from and written to the file.
     pub bytes: u64,
     /// Time in reads and writes, ns.
     pub time_ns: u64,
-    /// Longest read or write, in bytes.
+    /// Size of the largest read or write, in bytes.
     pub max_length: u64,
     /// Operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
@@ -64,15 +64,16 @@ pub struct FileAudit {
     pub unaligned_bytes: u64,
     /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Crossing operations no longer than a stripe: aligned, they would touch only one.
+    /// Operations that touch more than one stripe although they are no longer than a stripe: if aligned, they would touch only one.
     pub crossing_needlessly: u64,
-    /// Operations without an offset or bytes, or on a part of the file where no layout component has objects.
+    /// Operations whose stripes are unknown: they have no offset or bytes, or access a part of the file for which no layout component has
+    /// objects.
     pub not_placed: u64,
     /// Operations that begin in a component stored on the metadata target.
     pub on_metadata: u64,
-    /// Load per storage target; `None` collects the parts whose target the layout does not name.
+    /// Totals by storage target; key `None` collects bytes whose target the layout does not name.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
-    /// Durations of aligned and unaligned operations.
+    /// Durations of aligned and of unaligned operations, by size.
     pub pace: Pace,
 }
 
@@ -102,7 +103,7 @@ impl FileAudit {
         }
     }
 
-    /// Adds counts that need no layout.
+    /// Adds the totals that do not depend on the stripe layout.
     fn all(&mut self, is_write: bool, calls: Stretch<'_>) {
         let count = calls.start.len() as u64;
         *(if is_write { &mut self.writes } else { &mut self.reads }) += count;
@@ -120,16 +121,16 @@ impl FileAudit {
     }
 }
 
-/// File that is currently added to, taken out of the map because neighbouring calls are mostly on one file.
+/// File to which calls are currently added. It is taken out of the map, since successive calls are mostly on one file.
 struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Sums of calls within one or two stripes and one time bin; the key is made by [`of_bin`].
+    /// Totals over calls that lie within one or two stripes and one time bin; [`of_bin`] makes the key.
     within: InTurn<u64, TargetSum>,
 }
 
-/// Storage target, and its time bin unless the sum is in the load already.
+/// Storage target and time bin; `None` instead of the bin if the totals have already been added to the load over time.
 type OnTarget = (Option<u32>, Option<usize>);
 
 /// Packs a storage target and a time bin into one number, which is faster to compare.
@@ -153,7 +154,7 @@ impl Current {
     }
 }
 
-/// Adds a sum to the file's targets, and to the load over time if it has a time bin.
+/// Adds totals to the file's storage targets and, if there is a time bin, to the load over time.
 fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target, bin): OnTarget, sum: &TargetSum) {
     counts.target(target, sum);
     if let (Some(target), Some(bin)) = (target, bin) {
@@ -161,21 +162,21 @@ fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target,
     }
 }
 
-/// Audit pass.
+/// First pass of the audit over the segments.
 #[derive(Clone, Debug)]
 pub struct Audit<'a> {
-    /// Layout per file of the run; files without one are not audited.
+    /// Stripe layout of each file of the run; files without a layout are not audited.
     pub layouts: &'a [Option<FileLayout>],
-    /// Storage targets and time bins.
+    /// Rows for storage targets, and time bins, of the load over time.
     pub rows: Rows,
 }
 
-/// Counts per file, partly written stripes and load.
+/// Result of the first pass: totals per file, partly written stripes, and load over time.
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    /// Counts by file.
+    /// Totals of each file.
     pub files: FxHashMap<FileId, FileAudit>,
-    /// Partly written stripes and their writers.
+    /// Partly written stripes, and the processes that wrote them.
     pub followed: Followed,
     /// Load of storage targets over time.
     pub load: LoadOverTime,
@@ -257,7 +258,7 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Counts of neighbouring segments of a stream that each lie within one stripe (the usual case), before they are added to their file.
+/// Totals over successive segments of a stream that each lie within one stripe (the usual case); they are added to the file later.
 struct Calm {
     is_write: bool,
     unaligned_start: u64,
@@ -273,7 +274,7 @@ impl Calm {
         Self { is_write, unaligned_start: 0, unaligned_end: 0, unaligned: 0, unaligned_bytes: 0, pace }
     }
 
-    /// Adds a segment that lies within `stripe`; returns true if it covers only a part of the stripe.
+    /// Adds a segment that lies within `stripe`; returns true if the segment covers only a part of the stripe.
     #[inline]
     fn add(&mut self, row: &Row, stripe: Stripe, pace: &mut Pace) -> bool {
         let begin = row.offset.cast_unsigned();
@@ -296,8 +297,8 @@ impl Calm {
     }
 }
 
-/// Counts a segment as [`one`] does if it spans two adjacent stripes on different targets and lies in one time bin; else returns false.
-/// Most segments that lie in no single stripe are of this form.
+/// Fast path of [`one`] for a segment that spans two adjacent stripes on different targets and lies in one time bin. Returns false for any
+/// other segment. Most segments that do not lie within one stripe have this form.
 #[inline]
 fn two(
     current: &mut Current,
@@ -336,7 +337,7 @@ fn two(
     true
 }
 
-/// Counts a segment at any place, and the bytes that went to each target over time.
+/// Counts a segment with any offset and length, and adds its bytes to the load of each storage target over time.
 #[inline(never)]
 fn one(
     current: &mut Current,
@@ -352,10 +353,10 @@ fn one(
     let Common { placed, is_write, process, node } = common;
     let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
-    // Used by reference: copying a struct right after storing its fields stalls the processor (store forwarding).
+    // Used by reference: copying a struct right after storing its fields stalls the processor (failed store forwarding).
     let place = &StripesTouched::on(placed, row.offset, row.length);
     let on_targets = place.as_ref().filter(|place| !place.on_metadata);
-    // An operation that begins elsewhere may still reach a storage target; its other bytes belong to no target.
+    // An operation that begins outside of storage targets may still reach one; its other bytes belong to no target.
     let parts = match place.as_ref().filter(|place| !place.crosses) {
         Some(place) => parts.on(place.target, row.length),
         None => {

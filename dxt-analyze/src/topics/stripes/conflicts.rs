@@ -11,13 +11,13 @@ use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// Minimum mean number of writes per sorted run to merge runs instead of sorting.
+/// Minimum average number of writes per sorted run for which merging the runs is faster than sorting.
 const FEWEST_IN_RUNS: usize = 4;
 
-/// Stripe that several processes wrote at overlapping times.
+/// Stripe that several processes wrote at overlapping times, and these writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Contested stripe.
+    /// Stripe on which the writes overlap.
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
@@ -25,15 +25,16 @@ pub struct Conflict {
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
-    /// Number of processes in conflict.
+    /// Number of processes whose writes overlap.
     pub process_count: u64,
-    /// First few processes in conflict, in ascending order.
+    /// First few of these processes, in ascending order.
     pub processes: Vec<ProcessId>,
-    /// Part of the conflict between nodes; `None` if all overlapping writes are of one node, whose client holds the lock for all.
+    /// Writes that overlap between nodes; `None` if all overlapping writes come from one node, whose file system client holds the lock for
+    /// all its processes.
     pub between_nodes: Option<BetweenNodes>,
 }
 
-/// Part of a [`Conflict`] between nodes, for which the file system passes locks between clients.
+/// Writes of a [`Conflict`] that overlap between nodes, so that the file system passes locks between clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BetweenNodes {
     /// Number of writes that overlap in time with a write from another node.
@@ -42,13 +43,14 @@ pub struct BetweenNodes {
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_ns: u64,
-    /// Number of nodes in conflict.
+    /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
-    /// First few nodes in conflict, in ascending order.
+    /// First few of these nodes, as indices in ascending order.
     pub nodes: Vec<u32>,
 }
 
-/// Returns the conflicts among the writes of a batch of stripes, and adds the writes to `handovers`. `nodes`: node of each process.
+/// Returns the conflicts among the writes to a batch of stripes, and adds the writes to `handovers`. `nodes` contains the node index of
+/// each process.
 #[must_use]
 pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
@@ -66,14 +68,14 @@ pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers
     out
 }
 
-/// Returns the indices of `writes` grouped by stripe, and the end of each stripe's group. Counting sort, which is cheaper than sorting:
-/// writes come process by process, mostly in order of stripes.
+/// Groups `writes` by stripe: returns their indices, and the end of each stripe's group. Uses counting sort, which is cheaper than a
+/// comparison sort: writes arrive process by process, mostly in order of stripes.
 fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     let mut behind = vec![0_usize; slots];
     for write in writes {
         behind.get_mut(write.slot as usize).into_iter().for_each(|count| *count += 1);
     }
-    // Start of each stripe's group; end of the group once its writes are placed.
+    // Holds the start of each stripe's group; after all writes are assigned, the end.
     let mut sum = 0;
     behind.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
     let mut order = vec![0; sum];
@@ -88,13 +90,14 @@ fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     (order, behind)
 }
 
-/// Compares two writes to one stripe; the start alone mostly decides.
+/// Compares two writes to one stripe by start; further fields break ties.
 #[inline]
 fn order(one: &Write, other: &Write) -> Ordering {
     one.start.cmp(&other.start).then_with(|| one.cmp(other))
 }
 
-/// Sorts writes by merging sorted runs in pairs: writes come process by process, those of one process in order of time. `room` is a buffer.
+/// Sorts writes by merging sorted runs in pairs: writes arrive process by process, and those of one process are in order of time. `room`
+/// is a reusable buffer.
 fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     let in_order = |one: &Write, next: &Write| order(one, next).is_le();
     if writes.chunk_by(in_order).count() * FEWEST_IN_RUNS > writes.len() {
@@ -133,17 +136,17 @@ fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     into.extend_from_slice(other);
 }
 
-/// Buffers reused from stripe to stripe.
+/// Buffers that are reused for each stripe.
 #[derive(Default)]
 struct Rooms {
     processes: Room<ProcessId>,
     nodes: Room<u32>,
 }
 
-/// Buffers for one kind of owner (processes or nodes).
+/// Reusable buffers for one kind of owner of writes (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// End of each owner's last span so far.
+    /// Per owner: end of its last time span so far.
     until: FxHashMap<T, u64>,
     starts: Vec<u64>,
     ends: Vec<u64>,
@@ -155,7 +158,7 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// Returns the conflict on one stripe, if there is one; `writes` must be in order of their start.
+/// Returns the conflict on one stripe, if there is one; `writes` must be sorted by start.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
     let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
@@ -177,7 +180,7 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) ->
     })
 }
 
-/// Conflict among owners of one kind.
+/// Overlapping writes among owners of one kind (processes or nodes).
 struct Among<T> {
     writes: u64,
     time_ns: u64,
@@ -190,13 +193,14 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     let in_conflict = &mut room.in_conflict;
     in_conflict.clear();
     in_conflict.resize(writes.len(), false);
-    // Forward: an earlier write of another owner still runs. The two latest ends of different owners suffice.
+    // Forward pass: finds writes during which an earlier write of another owner is still running. The two latest ends of different owners
+    // suffice.
     let mut latest = TwoBest::default();
     for (write, mark) in writes.iter().zip(in_conflict.iter_mut()) {
         *mark |= latest.other_than(owner(write)).is_some_and(|end| end > write.start);
         latest.offer(owner(write), write.end);
     }
-    // Backward: a later write of another owner begins before this write ends.
+    // Backward pass: finds writes that end after a later write of another owner has begun.
     let mut earliest = TwoBest::default();
     for (write, mark) in writes.iter().zip(in_conflict.iter_mut()).rev() {
         *mark |= earliest.other_than(owner(write)).is_some_and(|start| u64::MAX - start < write.end);
@@ -215,7 +219,7 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     Some(Among { writes: hits, time_ns, wall_ns: wall_ns(writes, owner, room), count, first })
 }
 
-/// The two largest values that belong to different owners.
+/// The two largest values seen that belong to different owners (processes or nodes).
 struct TwoBest<T> {
     first: Option<(u64, T)>,
     second: Option<(u64, T)>,
@@ -250,10 +254,10 @@ impl<T: Copy + Eq> TwoBest<T> {
     }
 }
 
-/// Time during which at least two owners are writing, ns; `writes` must be in order of their start.
+/// Returns the wall-clock time during which at least two owners are writing, ns; `writes` must be sorted by start.
 fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
     let Room { until, starts, ends, .. } = room;
-    // Each owner's writes as disjoint spans, so that an owner's own threads or processes do not count as two.
+    // Merges each owner's writes into disjoint time spans, so that concurrent writes of one owner do not count as two owners.
     starts.clear();
     ends.clear();
     for write in writes {
@@ -269,7 +273,7 @@ fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, r
     }
     ends.extend(until.drain().map(|(_, end)| end));
     ends.sort_unstable();
-    // Ends come before starts at the same time.
+    // At equal times, ends are processed before starts.
     let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
     let mut starts = starts.iter().copied().peekable();
     for &end in ends.iter() {
@@ -292,7 +296,7 @@ mod tests {
     use super::*;
     use crate::model::FileId;
 
-    /// Nodes of processes 0 to 3.
+    /// Node index of each process from 0 to 3.
     const NODES: &[u32] = &[0, 0, 1, 2];
     const STRIPE: StripeKey = StripeKey { file: FileId(0), start: 0 };
 

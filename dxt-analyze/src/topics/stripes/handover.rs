@@ -1,5 +1,5 @@
-//! Cost of lock handovers: durations of writes for which the file system passes a stripe from one node to another, compared with writes by
-//! the node that wrote last. The lock stays with a node until another node writes, at the same time or later.
+//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: those after another node wrote it last, so that the
+//! file system passes the lock between nodes, and those by the node that wrote last. A node keeps the lock until another node writes.
 
 use super::overlap::Write;
 use crate::model::FileId;
@@ -9,12 +9,12 @@ use crate::topics::causes::reading::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Minimum number of writes of either kind for a comparison.
+/// Minimum number of writes of each kind (with and without a lock handover) for a comparison.
 const FEWEST: u64 = 16;
-/// Minimum ratio of geometric means of durations, passed / kept, to attribute the difference to handovers.
+/// Minimum ratio of the geometric mean durations, with handover / without, to attribute the difference to handovers.
 const LONGER: f64 = 1.5;
 
-/// Sums of the writes of one kind.
+/// Totals over the writes of one kind (with or without a lock handover).
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     calls: u64,
@@ -41,23 +41,23 @@ impl Kind {
     }
 }
 
-/// Writes of one size class to the contested stripes of a file.
+/// Writes of one size class to the contested stripes of a file, with and without a lock handover.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfSize {
     passed: Kind,
     kept: Kind,
 }
 
-/// Writes to contested stripes, by file and size class (octave of their length).
+/// Totals over the writes to contested stripes, by file and size class (power of two of their length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 
 impl Handovers {
-    /// Adds the writes to a stripe, which must be in order of their start. `nodes` holds the node of each process.
+    /// Adds the writes to one stripe, which must be sorted by start. `nodes` contains the node index of each process.
     pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
         let of = self.0.entry(file).or_default();
         let mut last = None;
-        // Neighbours are mostly of one size class, which is looked up once for them.
+        // Successive writes mostly have one size class, which is then looked up only once.
         for alike in writes.chunk_by(|one, next| one.size == next.size) {
             let mut sum = OfSize::default();
             for write in alike {
@@ -73,7 +73,8 @@ impl Handovers {
         }
     }
 
-    /// Returns the time of writes for which a stripe is passed between nodes, in ns; `None` if no longer than others of their size.
+    /// Returns the time of writes before which the stripe's lock was passed between nodes, in ns; `None` if they take no longer than other
+    /// writes of their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
         let clear = |of: &&OfSize| {
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::model::ProcessId;
 
-    /// Each of 20 stripes is written by processes 0, 1 and 2 in turn; 0 and 1 are on one node.
+    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; 0 and 1 are on one node.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
         of_sizes(passed_ns, stripes, 20)
     }

@@ -9,7 +9,7 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Maximum number of segments of a trace that is replayed over many layouts: a replay takes microseconds per segment.
+/// Maximum number of segments of a trace for which other layouts are simulated; a simulation takes microseconds per segment.
 const MOST_REPLAYED: u64 = 2_000_000;
 
 /// Stripe audit as a part of the report, see [`Reported`].

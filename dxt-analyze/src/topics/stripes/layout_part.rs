@@ -1,9 +1,9 @@
-//! Serialized form of a stripe layout.
+//! Stripe layout in the form for tables and JSON.
 
 use crate::model::{FileLayout, LayoutOrigin};
 use serde::Serialize;
 
-/// One component of a layout.
+/// Component of a layout: a range of file offsets with a striping of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentPart {
     /// First byte of the component.
@@ -12,32 +12,34 @@ pub struct ComponentPart {
     pub end: Option<u64>,
     /// Stripe size in bytes.
     pub stripe_size: u64,
-    /// Number of stripes.
+    /// Number of stripes (objects) of the component.
     pub stripe_count: u32,
-    /// Storage targets, if known.
+    /// Storage targets (OSTs) of the component's objects, in order; empty if unknown.
     pub osts: Vec<u32>,
-    /// Name of the pool.
+    /// Name of the OST pool; empty if there is none.
     pub pool: String,
-    /// True if the component has its objects.
+    /// True if the component's objects have been created, so that data can be on them.
     pub active: bool,
-    /// `in use`, or why the component takes no part: `not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`, `released`.
+    /// State of the component: `in use`, or the reason why it holds no data: `not initialized`, `stale`, `offline`, `extension`, `parity`,
+    /// `foreign`, `released`.
     pub standing: &'static str,
-    /// True if the component is on the metadata target.
+    /// True if the component is stored on the metadata target.
     pub on_metadata: bool,
-    /// Mirror of the component; 0 without mirrors.
+    /// Id of the mirror that the component belongs to; 0 without mirrors.
     pub mirror: u16,
-    /// True if a target has several of its objects.
+    /// True if one storage target holds several of the component's objects.
     pub overstriped: bool,
 }
 
-/// Stripe layout.
+/// Stripe layout of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LayoutPart {
-    /// Origin of the layout.
+    /// Source of the layout.
     pub origin: LayoutOrigin,
-    /// Components; one for a plain file.
+    /// Components of the layout; a single one if the layout is not composite.
     pub components: Vec<ComponentPart>,
-    /// Mirrors with current data. Reads may have gone to any of them; they are assigned to the preferred mirror, or else the first.
+    /// Ids of mirrors with current data. Reads may have used any of them; the audit assigns reads to the preferred mirror, or else to the
+    /// first.
     pub mirrors_in_use: Vec<u16>,
 }
 
@@ -59,7 +61,7 @@ impl LayoutPart {
         Self { origin: layout.origin, components: components.collect(), mirrors_in_use: layout.layout.mirrors_in_use() }
     }
 
-    /// Returns the stripe size of the last active component on storage targets, which holds most bytes of a large file.
+    /// Returns the stripe size of the last active component on storage targets, in bytes; this component holds most bytes of a large file.
     #[must_use]
     pub fn main_stripe_size(&self) -> u64 {
         let on_targets = self.components.iter().rev().find(|component| component.active && !component.on_metadata);

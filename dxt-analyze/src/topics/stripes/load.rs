@@ -1,5 +1,5 @@
-//! Load of each storage target over time: bytes and time of calls in at most [`LOAD_BINS`] bins of equal length. An operation counts in
-//! each bin that it overlaps, by its share of time there.
+//! Load of each storage target over time: bytes and time of calls in at most [`LOAD_BINS`] time bins of equal length. An operation counts
+//! in each time bin that it overlaps, in proportion to its time there.
 
 use super::over_time::Timeline;
 use crate::limits::{LOAD_BINS, LOAD_SHOWN, LOAD_TARGETS};
@@ -7,20 +7,20 @@ use crate::model::{FileLayout, Run};
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// Upper bound (exclusive) of the indices of targets with a row of their own; Lustre's indices end at 65,535.
+/// Upper bound (exclusive) of the target indices that can get a row of their own; Lustre's indices end at 65,535.
 const HIGHEST: usize = u16::MAX as usize;
 
-/// Row of each storage target.
+/// Assignment of storage targets to rows of the load table.
 #[derive(Clone, Debug)]
 pub struct Rows {
     timeline: Timeline,
-    /// Row by target; targets beyond the first [`LOAD_TARGETS`] share the last row.
+    /// Row of each storage target, by target index; targets beyond the first [`LOAD_TARGETS`] share the last row.
     row: Vec<u16>,
     targets: Vec<u32>,
 }
 
 impl Rows {
-    /// Assigns rows to the targets of `layouts`.
+    /// Assigns a row to each storage target that `layouts` name.
     #[must_use]
     pub fn new(run: &Run, layouts: &[Option<FileLayout>]) -> Self {
         let mut row: Vec<u16> = Vec::new();
@@ -51,14 +51,14 @@ impl Rows {
     }
 }
 
-/// Bytes and time of a target in a bin.
+/// Bytes and time of calls on one storage target in one time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cell {
     bytes: u64,
     time_ns: u64,
 }
 
-/// Time span of an operation, and its first and last bin.
+/// Start and end of an operation, and its first and last time bin.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     start_ns: u64,
@@ -67,7 +67,7 @@ pub struct Span {
     last: usize,
 }
 
-/// Bin in which the last operation began, with its start and end in ns since the job's start; caches the division.
+/// Time bin in which the last operation began, with the start and end of the bin in ns since the job's start; caches a division.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     bin: usize,
@@ -76,8 +76,8 @@ pub struct Near {
 }
 
 impl Span {
-    /// Creates the span, with times in ns since the job's start. Most operations lie in the bin of the previous one, which saves the
-    /// division.
+    /// Computes the time bins of an operation; times are ns since the job's start. Most operations lie in the time bin of the previous one,
+    /// which `near` caches to save the division.
     #[inline]
     #[must_use]
     pub fn new(rows: &Rows, near: &mut Near, start_ns: u64, end_ns: u64) -> Self {
@@ -94,7 +94,7 @@ impl Span {
 }
 
 impl Span {
-    /// Returns the bin that contains the whole span; `None` if there are several bins.
+    /// Returns the time bin that contains the whole operation; `None` if it overlaps several bins.
     #[inline]
     #[must_use]
     pub fn only_bin(&self) -> Option<usize> {
@@ -102,23 +102,23 @@ impl Span {
     }
 }
 
-/// Part of an operation on one target.
+/// Part of an operation that one storage target serves.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Storage target.
+    /// Index of the storage target.
     pub target: u32,
     /// Bytes on the target.
     pub bytes: u64,
-    /// Time attributed to these bytes, ns.
+    /// Part of the operation's time that is attributed to these bytes, ns.
     pub time_ns: u64,
 }
 
-/// Sums by row and bin.
+/// Bytes and time of calls by row (storage target) and time bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadOverTime(Vec<Cell>);
 
 impl LoadOverTime {
-    /// Adds a part of an operation.
+    /// Adds the part of an operation on one target to all time bins that the operation overlaps.
     #[inline]
     pub fn add(&mut self, rows: &Rows, span: Span, share: Share) {
         let Timeline { start_ns, bin_ns, .. } = rows.timeline;
@@ -127,7 +127,7 @@ impl LoadOverTime {
         }
         let Span { start_ns: begins, end_ns: ends, first, last } = span;
         let row = self.of(rows, share.target);
-        // Cumulative sums up to the current bin, rounded down, so that the bins add up to the whole.
+        // Uses cumulative sums up to the current bin, rounded down, so that the bins add up to the whole.
         let (duration, mut bytes, mut time) = (u128::from(ends - begins).max(1), 0, 0);
         for (bin, cell) in row.iter_mut().enumerate().take(last + 1).skip(first) {
             let end = if bin == last { ends } else { start_ns.saturating_add((bin as u64 + 1).saturating_mul(bin_ns)) };
@@ -139,14 +139,14 @@ impl LoadOverTime {
         }
     }
 
-    /// Adds a part of an operation that lies within one bin.
+    /// Adds the part of an operation on one target to the single time bin that contains the operation.
     pub fn add_within(&mut self, rows: &Rows, bin: usize, share: Share) {
         if let Some(cell) = self.of(rows, share.target).get_mut(bin) {
             put(cell, share.bytes, share.time_ns);
         }
     }
 
-    /// Returns the bins of a target.
+    /// Returns the cells of a target's row, one per time bin.
     #[inline]
     fn of(&mut self, rows: &Rows, target: u32) -> &mut [Cell] {
         let bins = rows.timeline.bins;
@@ -157,7 +157,7 @@ impl LoadOverTime {
         self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
-    /// Adds the sums of another thread.
+    /// Merges the load that another thread counted.
     pub fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -168,7 +168,7 @@ impl LoadOverTime {
         }
     }
 
-    /// Returns the result; `None` if no bytes went to a known target.
+    /// Returns the load in the form of the result; `None` if no bytes went to a known storage target.
     #[must_use]
     pub fn part(&self, rows: &Rows) -> Option<LoadPart> {
         let Timeline { start_ns, bin_ns, bins } = rows.timeline;
@@ -182,7 +182,7 @@ impl LoadOverTime {
         let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
         let busiest = moments.iter().map(|moment| moment.busiest_bytes).sum::<Sum>().get();
         let bytes = moments.iter().map(|moment| moment.bytes).sum::<Sum>().get();
-        // Used targets come before unused ones; targets without a row of their own are summed already.
+        // Used targets come before unused ones. Targets without a row of their own are already summed in one row.
         all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
         let shown = all.len().min(LOAD_SHOWN);
         let (own, rest) = all.split_at(shown);
@@ -233,48 +233,48 @@ fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<Mom
     })
 }
 
-/// Load of the storage targets over time.
+/// Load of the storage targets over time, in time bins of equal length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadPart {
-    /// Start of the first bin, ns since the job's start.
+    /// Start of the first time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Length of a bin, ns.
+    /// Length of a time bin, ns.
     pub bin_ns: u64,
     /// Number of storage targets that the layouts name, used or not.
     pub known_targets: u64,
-    /// Mean number of targets that work in parallel: bytes / sum over bins of the busiest target's bytes.
+    /// Mean number of targets that work in parallel: total bytes / sum over time bins of the busiest target's bytes.
     pub parallelism: f64,
-    /// Targets with most bytes, in order of index; an entry without an index is the sum of all others.
+    /// Load of the targets with most bytes, sorted by index; an entry without an index is the sum of all other targets.
     pub targets: Vec<TargetLoad>,
-    /// Bins in which any target got bytes, in order of time.
+    /// Time bins in which any target got bytes, in order of time.
     pub moments: Vec<MomentPart>,
 }
 
 /// Load of one target over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetLoad {
-    /// OST index; `None` for the sum of all others.
+    /// OST index; `None` for the sum of all targets without an entry of their own.
     pub ost: Option<u32>,
-    /// Bytes per bin.
+    /// Bytes read and written in each time bin.
     pub bytes: Vec<u64>,
-    /// Time of calls per bin, divided among targets by bytes, ns.
+    /// Time of calls in each time bin, ns; the time of a call on several targets is divided in proportion to bytes.
     pub time_ns: Vec<u64>,
 }
 
-/// Load of all targets in one bin.
+/// Load of all storage targets in one time bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MomentPart {
-    /// Start of the bin, ns since the job's start.
+    /// Start of the time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes on all targets.
+    /// Bytes on all targets together.
     pub bytes: u64,
-    /// Number of targets that got bytes.
+    /// Number of targets that got any bytes.
     pub busy_targets: u64,
-    /// Index of the target with most bytes.
+    /// OST index of the target with most bytes.
     pub busiest: u32,
-    /// Bytes on the busiest target.
+    /// Bytes on the target with most bytes.
     pub busiest_bytes: u64,
-    /// Bytes on the busiest target / mean over all targets that the layouts name.
+    /// Bytes on the busiest target / mean bytes over all targets that the layouts name.
     pub busiest_to_mean: f64,
 }
 
@@ -332,7 +332,7 @@ mod tests {
         }
         let part = load.part(&rows).unwrap();
         assert_eq!((part.targets.len(), part.known_targets), (LOAD_SHOWN + 1, 300));
-        // The 44 targets with fewest bytes: 0 to 43 bytes.
+        // The last entry is the sum of the 44 targets with fewest bytes: 0 to 43 bytes.
         assert_eq!(part.targets.last().map(|last| (last.ost, last.bytes[0])), Some((None, 43 * 44 / 2)));
         assert!(LoadOverTime::default().part(&rows).is_none());
     }

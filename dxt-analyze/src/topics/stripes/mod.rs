@@ -1,13 +1,13 @@
-//! Stripe audit: position of each file's accesses on its stripes and storage targets.
+//! Stripe audit: computes how each file's accesses are distributed over its stripes and storage targets.
 //!
-//! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
-//! * [`sharing`]: stripes that several processes write in part.
-//! * [`overlap`], [`conflicts`]: overlap in time of these writes, also between nodes.
-//! * [`handover`]: extra time of writes for which a stripe is passed between nodes.
-//! * [`pace`]: extra time of unaligned operations over aligned ones.
+//! * [`audit`]: first pass: alignment, stripes touched, bytes and time per storage target, for each file.
+//! * [`sharing`]: stripes of which several processes write a part.
+//! * [`overlap`], [`conflicts`]: writes to such stripes that overlap in time, also between nodes.
+//! * [`handover`]: extra time of writes before which a stripe's lock is passed between nodes.
+//! * [`pace`]: extra time of unaligned operations, compared with aligned ones.
 //! * [`load`]: load of each storage target over time.
-//! * [`trials`]: the same accesses on other layouts, and the best of these.
-//! * [`result`]: the result, per file.
+//! * [`trials`]: simulation of other layouts for the same accesses, and the best of them.
+//! * [`result`]: the result for each file.
 //! * [`advice`]: proposed changes, and the findings.
 
 pub mod advice;

@@ -2,14 +2,14 @@
 
 use crate::model::Run;
 
-/// Time span that is examined, in bins.
+/// Time span that is examined, divided into time bins of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
     /// Length of a bin, ns.
     pub bin_ns: u64,
-    /// Number of bins.
+    /// Number of time bins.
     pub bins: usize,
 }
 
@@ -39,7 +39,7 @@ impl Timeline {
         Self { start_ns: start, bin_ns, bins: (end - start).div_ceil(bin_ns) as usize }
     }
 
-    /// Returns the bin of a time; times outside count in the first or last bin.
+    /// Returns the index of the time bin that contains a time; times outside the span count in the first or the last bin.
     #[inline]
     #[must_use]
     pub fn bin(&self, time_ns: u64) -> usize {

@@ -1,6 +1,6 @@
-//! Later passes of the stripe audit: collect the times of writes to contested stripes, to find those that overlap in time with a write of
+//! Later passes of the stripe audit: collect the times of writes to contested stripes, to find writes that overlap in time with a write of
 //! another process. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, in at most
-//! [`crate::limits::SHARING_PASSES`] passes, most important stripes first. The rest is counted as not examined.
+//! [`crate::limits::SHARING_PASSES`] passes, most important stripes first. Further stripes are counted as not examined.
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
@@ -14,16 +14,17 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
 
-/// Contested stripes in batches, and those left over.
+/// Division of contested stripes into batches, and stripes that are not examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// One batch per pass.
+    /// Stripes of each batch; one pass over the trace per batch.
     pub batches: Vec<Vec<StripeKey>>,
-    /// Stripes that are not examined.
+    /// Stripes that are not examined, because there are too many.
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Plans the passes over `contested`, in order of importance. Stripes are never split, so passes can exceed the limit, but never double it.
+/// Divides `contested`, which is sorted by importance, into one batch per pass. A stripe's writes are never divided, so a batch can exceed
+/// the limit, but by less than a factor of two.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)
@@ -41,7 +42,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
             plan.left_over.push((stripe, writers));
         }
     }
-    // Neighbours in one batch: a pass then needs only the blocks whose offsets reach its part of the file.
+    // Puts neighbouring stripes into one batch: a pass then needs only the blocks whose offsets reach its part of the file.
     chosen.sort_unstable();
     let mut room = 0;
     for (stripe, writes) in chosen {
@@ -57,7 +58,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
     plan
 }
 
-/// One write to a part of a contested stripe; times in ns since the job's start.
+/// Write to a part of a contested stripe; times are ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
     /// Index of the stripe in the batch.
@@ -65,44 +66,44 @@ pub struct Write {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) process: ProcessId,
-    /// Size class (octave) of the whole request's length.
+    /// Size class (power of two) of the whole request's length.
     pub(super) size: u8,
 }
 
-/// Pass that collects the writes to the stripes of one batch.
+/// Pass over the segments that collects the writes to the stripes of one batch.
 #[derive(Debug)]
 pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],
     files: FxHashMap<FileId, OfFile>,
 }
 
-/// Stripes of one file in a batch.
+/// Stripes of one file in a batch, for lookup by file offset.
 #[derive(Debug, Default)]
 struct OfFile {
-    /// Index of the first stripe in the batch; the others follow in order.
+    /// Index of the file's first stripe in the batch; the file's other stripes follow in order.
     slot: u32,
-    /// First bytes of the stripes, in ascending order.
+    /// File offsets of the stripes' first bytes, in ascending order.
     starts: Vec<u64>,
-    /// Lookup table, if the stripes are close together.
+    /// Lookup table; `None` if the stripes are too far apart.
     table: Option<Table>,
 }
 
-/// Lookup table from a stripe's distance to the first stripe, in units of the largest power of two that divides all these distances.
-/// Stripes of one size are adjacent, so the table has few gaps.
+/// Lookup table from file offset to stripe. Its index is the distance from the first stripe, in units of the largest power of two that
+/// divides all such distances. Stripes of one size are mostly adjacent, so the table has few gaps.
 #[derive(Debug)]
 struct Table {
     first: u64,
     /// Base-2 logarithm of the unit in bytes.
     shift: u32,
-    /// Index of the stripe at each distance; [`u32::MAX`] if there is none.
+    /// Index of the stripe at each distance; [`u32::MAX`] if there is no stripe.
     places: Vec<u32>,
 }
 
-/// Maximum number of table entries per stripe.
+/// Maximum number of table entries per stripe; with more, the table would be mostly gaps.
 const WIDEST: u64 = 8;
 
 impl Table {
-    /// Builds the table for stripes in ascending order; `None` if they are too far apart.
+    /// Builds the table for stripes in ascending order of offset; `None` if they are too far apart.
     fn of(starts: &[u64]) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let shift = starts.iter().fold(0, |all, start| all | (start - first)).trailing_zeros().min(u64::BITS - 1);
@@ -126,8 +127,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// Returns the index in the batch of the stripe that begins at `start`. `near` is the position of the last lookup; as each process
-    /// writes in order, the next stripe is usually shortly after it.
+    /// Returns the index in the batch of the stripe that begins at file offset `start`. `near` is the position of the last lookup: a
+    /// process mostly writes in order, so the next stripe usually follows shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {
@@ -140,7 +141,7 @@ impl OfFile {
 }
 
 impl<'a> Collect<'a> {
-    /// Prepares the pass for `batch`, which must be in ascending order.
+    /// Prepares the pass for the stripes in `batch`, which must be in ascending order.
     #[must_use]
     pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
         let mut files: FxHashMap<FileId, OfFile> = FxHashMap::default();
@@ -159,7 +160,7 @@ impl Collect<'_> {
         let Some((&first, &last)) = self.files.get(&file).and_then(|of| of.starts.first().zip(of.starts.last())) else {
             return false;
         };
-        // End of the last stripe if the layout determines it, else no limit.
+        // End of the last stripe; unlimited if the layout does not determine it.
         let layout = self.layouts.get(file.index()).and_then(Option::as_ref);
         let end = layout.and_then(|layout| layout.layout.locate(last)).map_or(u64::MAX, |place| place.stripe_end);
         i128::from(head.max_end_offset) > i128::from(first) && i128::from(head.min_offset) < i128::from(end)
@@ -199,7 +200,7 @@ impl Analysis for Collect<'_> {
                 let offset = u64::try_from(row.offset).ok();
                 if let Some((offset, (first, last))) = offset.and_then(|at| Some((at, placed.ends(at, row.length)?))) {
                     let end = offset + row.length;
-                    // Stripes between the first and the last are written as a whole.
+                    // The write covers all stripes between its first and its last completely.
                     if first.start < offset || end < first.end {
                         of.slot(first.start, &mut near).into_iter().for_each(&mut push);
                     }

@@ -1,15 +1,15 @@
-//! Estimated cost of misalignment: compares durations of aligned and unaligned operations of similar size, per file, separately for reads
-//! and writes. Only an estimate: the duration of an unaligned operation, had it been aligned, is not known.
+//! Estimates the cost of misalignment: compares durations of aligned and unaligned operations of similar size, per file, separately for
+//! reads and writes. It is only an estimate: how long an unaligned operation would have taken if aligned is unknown.
 
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Durations of operations of one kind.
+/// Number and durations of operations of one kind (aligned or unaligned).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sample {
     count: u64,
     sum_ns: u64,
-    /// Sum of squared durations, ns²; integers, so that sums do not depend on their order.
+    /// Sum of the squared durations, ns²; an integer, so that the sum does not depend on the order of additions.
     squares: u128,
 }
 
@@ -30,7 +30,7 @@ impl Sample {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// Returns the square of the mean's standard error.
+    /// Returns the square of the standard error of the mean duration, ns².
     fn variance_of_mean(&self) -> f64 {
         let (count, mean) = (self.count as f64, self.mean_ns());
         let variance = (self.squares as f64 / count - mean * mean).max(0.0) * count / (count - 1.0);
@@ -38,14 +38,14 @@ impl Sample {
     }
 }
 
-/// Durations by direction and size class, of aligned and unaligned operations. A file has few classes, so lookup is a linear search.
+/// Durations of aligned and of unaligned operations, by direction and size class. A file has few classes, so lookup is a linear search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace(Vec<(Class, [Sample; 2])>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     is_write: bool,
-    /// Base-2 logarithm: sizes from 2^log2 up to the next power of two, in bytes.
+    /// Base-2 logarithm of the smallest size in the class, which contains sizes from 2^log2 up to 2^(log2 + 1) bytes.
     log2: u32,
 }
 
@@ -66,13 +66,13 @@ impl Pace {
         &mut self.0[index].1
     }
 
-    /// Adds the samples of a class.
+    /// Adds samples of aligned and of unaligned operations to a size class.
     #[inline(never)]
     fn put(&mut self, class: Class, samples: &[Sample; 2]) {
         self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
     }
 
-    /// Adds the samples of another thread.
+    /// Merges the samples of another thread.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
             let mine = self.samples(*class);
@@ -80,7 +80,7 @@ impl Pace {
         }
     }
 
-    /// Returns the comparisons for which both samples are large enough: reads first, then by size.
+    /// Returns the comparisons of aligned with unaligned operations for which both samples are large enough; reads first, then by size.
     #[must_use]
     pub fn comparisons(&self, least: &Thresholds) -> Vec<PacePart> {
         let mut classes = self.0.clone();
@@ -89,7 +89,7 @@ impl Pace {
     }
 }
 
-/// Consecutive operations of one class, which is then looked up only once.
+/// Collects consecutive operations of one size class, so that the class is looked up only once.
 #[derive(Clone, Debug, Default)]
 pub struct InARow {
     class: Option<Class>,
@@ -97,7 +97,7 @@ pub struct InARow {
 }
 
 impl InARow {
-    /// Adds an operation as [`Pace::add`] does; a change of class first moves the samples to `pace`.
+    /// Adds an operation, as [`Pace::add`] does. If its class differs from the previous one, first moves the collected samples to `pace`.
     #[inline]
     pub fn add(&mut self, pace: &mut Pace, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Some(Class { is_write, log2: length.max(1).ilog2() });
@@ -108,7 +108,7 @@ impl InARow {
         self.samples[usize::from(is_unaligned)].add(duration_ns);
     }
 
-    /// Moves the samples to `pace`; must be called after the last operation.
+    /// Moves the collected samples to `pace`; must be called after the last operation.
     pub fn put(self, pace: &mut Pace) {
         self.class.into_iter().for_each(|class| pace.put(class, &self.samples));
     }
@@ -137,7 +137,7 @@ fn compare(class: Class, aligned: &Sample, unaligned: &Sample, least: &Threshold
 /// Comparison of aligned and unaligned operations of similar size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PacePart {
-    /// `read` or `write`.
+    /// Direction of the operations: `read` or `write`.
     pub op: &'static str,
     /// Lower bound of the size in bytes; the upper bound is twice this.
     pub from_bytes: u64,
@@ -177,11 +177,11 @@ mod tests {
         assert_eq!((part.op, part.from_bytes, part.aligned, part.unaligned), ("write", 4096, 40, 25));
         let mean = fast.iter().sum::<u64>() as f64 / 40.0;
         assert!(part.is_clear && part.cost_ns == ((1500.0 - mean) * 25.0) as u64, "{part:?}");
-        // Halves merge to the whole.
+        // Merging two halves gives the same result as adding all.
         let mut halves = filled(&fast[..20], &slow[..5]);
         halves.merge(&filled(&fast[20..], &slow[5..]));
         assert_eq!(halves.comparisons(&least), found);
-        // Operations added in a row give the same result.
+        // Collecting operations in a row gives the same result as adding each.
         let (mut in_a_row, mut row) = (Pace::default(), InARow::default());
         fast.iter().for_each(|&ns| row.add(&mut in_a_row, true, 5000, false, ns));
         row.add(&mut in_a_row, true, 50_000, false, 7);
@@ -198,7 +198,7 @@ mod tests {
         let found = filled(&noisy, &slower).comparisons(&least);
         assert!(!found[0].is_clear && found[0].cost_ns == 0);
         assert!(filled(&noisy, &slower[..19]).comparisons(&least).is_empty());
-        // Another size or direction is no match.
+        // Operations of another size or direction are not compared.
         let mut pace = filled(&noisy, &[]);
         (0..30).for_each(|_| pace.add(false, 5000, true, 9000));
         (0..30).for_each(|_| pace.add(true, 9000, true, 9000));

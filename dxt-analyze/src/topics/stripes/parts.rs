@@ -1,4 +1,4 @@
-//! Parts of a stripe audit's result, as serialized.
+//! Parts of the result of a stripe audit, in the form for tables and JSON.
 
 use super::layout_part::LayoutPart;
 use super::load::LoadPart;
@@ -10,13 +10,14 @@ use crate::shared::completeness::Completeness;
 use serde::Serialize;
 
 impl FilePart {
-    /// Returns the number of operations that lie on stripes, the base of all shares.
+    /// Returns the number of operations whose stripes are known; shares of operations refer to this number.
     #[must_use]
     pub fn placed(&self) -> u64 {
         (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
     }
 
-    /// Returns the excess time of unaligned over aligned operations of similar size (ns), and the number of operations in this estimate.
+    /// Returns the total extra time of unaligned operations, compared with aligned ones of similar size (ns), and the number of unaligned
+    /// operations in this estimate.
     #[must_use]
     pub fn misalignment(&self) -> (u64, u64) {
         self.alignment_cost.iter().filter(|part| part.is_clear).fold((0, 0), |(cost, count), part| {
@@ -24,23 +25,23 @@ impl FilePart {
         })
     }
 
-    /// True if the layout is a guess.
+    /// True if the stripe layout is a guess.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.layout.origin == LayoutOrigin::Guess
     }
 }
 
-/// Load of one storage target.
+/// Load of one storage target by accesses to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetPart {
     /// OST index; `None` if the layout does not name it.
     pub ost: Option<u32>,
-    /// Number of operations that touched the target.
+    /// Number of operations that accessed the target.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes read from and written to the target.
     pub bytes: u64,
-    /// Time in ns; an operation on several targets is divided by bytes.
+    /// Time in the operations, ns; the time of an operation on several targets is divided in proportion to bytes.
     pub time_ns: u64,
 }
 
@@ -49,9 +50,9 @@ pub struct TargetPart {
 pub struct StripePart {
     /// Number of the stripe, from the file's start.
     pub stripe: u64,
-    /// First byte of the stripe.
+    /// File offset of the stripe's first byte.
     pub start: u64,
-    /// Storage target, if known.
+    /// Storage target that holds the stripe; `None` if unknown.
     pub ost: Option<u32>,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
@@ -59,47 +60,48 @@ pub struct StripePart {
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
-    /// Number of processes in conflict.
+    /// Number of processes whose writes overlap in time.
     pub process_count: u64,
-    /// First few processes in conflict, as ranks; a process without a rank as `pid N`.
+    /// Names of the first few of these processes: ranks, or `pid N` for a process without a rank.
     pub ranks: Vec<String>,
-    /// Number of writes that overlap in time with a write from another node, so that the lock is passed; 0 if all are of one node.
+    /// Number of writes that overlap in time with a write from another node, so that nodes pass the stripe's lock; 0 if all writes come
+    /// from one node.
     pub writes_between_nodes: u64,
     /// Sum of the durations of these writes between nodes, ns.
     pub time_between_nodes_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_between_nodes_ns: u64,
-    /// Number of nodes in conflict with another.
+    /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
-    /// First few nodes in conflict.
+    /// Names of the first few of these nodes.
     pub nodes: Vec<String>,
 }
 
-/// Sums over the shared stripes of a file. Estimates if not all stripes could be tracked.
+/// Totals over the shared stripes of a file; estimates if only a sample of the stripes was tracked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharingPart {
-    /// Stripes that several processes wrote in part, at any time.
+    /// Number of contested stripes: several processes wrote a part of them, at any time.
     pub contested_stripes: u64,
-    /// Contested stripes written at overlapping times.
+    /// Number of shared stripes: several processes wrote a part of them at overlapping times.
     pub shared_stripes: u64,
-    /// Number of writes in conflict.
+    /// Number of writes that overlap in time with a write of another process to the same stripe.
     pub writes: u64,
     /// Sum of the durations of these writes, ns.
     pub time_ns: u64,
-    /// Shared stripes written from several nodes at overlapping times.
+    /// Number of shared stripes that several nodes wrote at overlapping times.
     pub stripes_between_nodes: u64,
     /// Number of writes that overlap in time with a write from another node.
     pub writes_between_nodes: u64,
     /// Sum of the durations of these writes between nodes, ns.
     pub time_between_nodes_ns: u64,
-    /// Sum of the durations of writes to contested stripes that were last written by another node, at any earlier time, ns; `None` if such
-    /// writes take no longer than others.
+    /// Sum of the durations of writes to contested stripes that another node wrote last, at any earlier time, ns. `None` if these writes
+    /// take no longer than others.
     pub time_passed_on_ns: Option<u64>,
-    /// Sampling factor: one stripe in this many was tracked, and all numbers above are multiplied by it.
+    /// Sampling factor n: one in n stripes was tracked, and all numbers above are multiplied by n.
     pub estimated_times: u64,
-    /// Contested stripes left out because there were too many.
+    /// Number of contested stripes that were not examined, because there were too many.
     pub not_examined: u64,
-    /// Time of the writes to the stripes left out, ns.
+    /// Time of the writes to the stripes that were not examined, ns.
     pub not_examined_ns: u64,
 }
 
@@ -110,19 +112,19 @@ impl SharingPart {
         self.shared_stripes.saturating_sub(self.stripes_between_nodes)
     }
 
-    /// Returns the time of writes that overlap only with writes of the same node, in ns.
+    /// Returns the time of writes that overlap in time only with writes from the same node, in ns.
     #[must_use]
     pub fn time_on_one_node_ns(&self) -> u64 {
         self.time_ns.saturating_sub(self.time_between_nodes_ns)
     }
 
-    /// Returns the time of writes that wait for another node's lock, in ns.
+    /// Returns the time of writes that wait until another node gives up the stripe's lock, in ns.
     #[must_use]
     pub fn time_of_handovers_ns(&self) -> u64 {
         self.time_between_nodes_ns.max(self.time_passed_on_ns.unwrap_or(0))
     }
 
-    /// Scales sums over a sample of one in `times` stripes to estimates for all.
+    /// Multiplies totals over a sample of one in `times` stripes by `times`, to estimate the totals over all stripes.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
         for sum in [
@@ -142,24 +144,24 @@ impl SharingPart {
     }
 }
 
-/// Audit of one file.
+/// Result of the audit for one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
     /// Path of the file.
     pub file: String,
-    /// Stripe layout.
+    /// Stripe layout of the file.
     pub layout: LayoutPart,
-    /// Reason why a layout in the trace was not used; `None` if it was, or if there is none.
+    /// Reason why a layout in the trace was not used; `None` if it was used, or if there is none.
     pub layout_problem: Option<String>,
-    /// Number of reads.
+    /// Number of reads of the file.
     pub reads: u64,
-    /// Number of writes.
+    /// Number of writes to the file.
     pub writes: u64,
-    /// Bytes read and written.
+    /// Bytes read from and written to the file.
     pub bytes: u64,
     /// Time in reads and writes, ns.
     pub time_ns: u64,
-    /// Longest operation, in bytes.
+    /// Size of the largest operation, in bytes.
     pub max_length: u64,
     /// Operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
@@ -171,41 +173,41 @@ pub struct FilePart {
     pub unaligned_end: u64,
     /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Crossing operations no longer than a stripe.
+    /// Operations that touch more than one stripe although they are no longer than a stripe.
     pub crossing_needlessly: u64,
-    /// Operations that begin on the metadata target; they are not audited.
+    /// Operations that begin on the metadata target; their alignment is not examined.
     pub on_metadata: u64,
-    /// Operations without a place on the layout.
+    /// Operations whose stripes are unknown: they have no offset or bytes, or no layout component covers them.
     pub not_placed: u64,
-    /// Load per storage target.
+    /// Load of each storage target.
     pub targets: Vec<TargetPart>,
-    /// Bytes on the busiest target / mean over the layout's targets; `None` if there are none.
+    /// Bytes on the busiest target / mean bytes over the layout's targets; `None` if the layout names no targets.
     pub imbalance: Option<f64>,
     /// Comparisons of aligned and unaligned operations of similar size, if there are enough of both.
     pub alignment_cost: Vec<PacePart>,
-    /// Sums over shared stripes.
+    /// Totals over the shared stripes of the file.
     pub sharing: SharingPart,
-    /// Shared stripes with most time, in order of offset.
+    /// Shared stripes with most time in writes, sorted by offset.
     pub stripes: Vec<StripePart>,
-    /// Proposed changes.
+    /// Proposed changes, in sentences.
     pub advice: Vec<String>,
 }
 
-/// Result of the audit.
+/// Result of the stripe audit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
     /// Files, those with most time first.
     pub files: Vec<FilePart>,
-    /// Files that were read or written but have no layout, not even a preferred I/O size.
+    /// Paths of files that were read or written but have no layout, not even a preferred I/O size.
     pub without_layout: Vec<String>,
-    /// Sampling factor: one partly written stripe in this many was tracked; 1 for all.
+    /// Sampling factor n: one in n partly written stripes was tracked; 1 if all were tracked.
     pub followed_one_in: u64,
-    /// Files with most time on other layouts; empty if not requested.
+    /// Simulation of other layouts for the files with most time; empty unless the user requested it.
     pub what_if: Vec<FileTrials>,
-    /// Load of storage targets over time; `None` if no layout names any.
+    /// Load of storage targets over time; `None` if no layout names any target.
     pub ost_load: Option<LoadPart>,
-    /// Missing parts of the trace.
+    /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings.
+    /// Findings on stripes.
     pub findings: Vec<Finding>,
 }

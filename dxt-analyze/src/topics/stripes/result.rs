@@ -1,4 +1,4 @@
-//! Assembly of the audit's result per file from the passes.
+//! Builds the result of the audit for each file from the results of the passes.
 
 use super::audit::FileAudit;
 use super::conflicts::Conflict;
@@ -9,24 +9,24 @@ use super::sharing::{StripeKey, Writers};
 use crate::model::{File, FileId, FileLayout, LayoutOrigin, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// Results of the passes.
+/// Results of all passes of the audit.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Counts of the first pass, by file.
+    /// Totals from the first pass, by file.
     pub files: FxHashMap<FileId, FileAudit>,
-    /// Contested stripes.
+    /// Contested stripes (several processes wrote a part of them), with their writers.
     pub contested: Vec<(StripeKey, Writers)>,
-    /// Contested stripes that were not examined.
+    /// Contested stripes that were not examined because there were too many, with their writers.
     pub left_over: Vec<(StripeKey, Writers)>,
-    /// Conflicts on contested stripes.
+    /// Writes to contested stripes that overlap in time.
     pub conflicts: Vec<Conflict>,
-    /// Writes to contested stripes, by whether another node wrote before.
+    /// Durations of writes to contested stripes, separately for writes after another node had written.
     pub handovers: Handovers,
-    /// Sampling factor: one partly written stripe in this many was tracked.
+    /// Sampling factor n: one in n partly written stripes was tracked.
     pub followed_one_in: u64,
 }
 
-/// Builds the result per file; lists `top` shared stripes of each.
+/// Builds the result of each file; lists the `top` shared stripes with most time.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
     let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();
@@ -145,7 +145,7 @@ fn file_part(
     }
 }
 
-/// Returns bytes on the busiest target / mean over all targets of active components, used or not.
+/// Returns bytes on the busiest target / mean bytes over all targets of active components, whether used or not.
 fn imbalance(layout: &FileLayout, targets: &[TargetPart]) -> Option<f64> {
     let mut all: Vec<u32> = layout
         .layout

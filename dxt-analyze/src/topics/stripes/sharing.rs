@@ -1,18 +1,18 @@
-//! Partly written stripes, and whether several processes write them. A write that covers a whole stripe shares it with no other writer
-//! (unless the bytes themselves overlap), so each write touches at most two stripes here. The table is bounded as described in
-//! [`crate::shared::followed`].
+//! Tracks partly written stripes, and whether several processes write them. A write that covers a whole stripe shares it with no other
+//! writer (unless the bytes themselves overlap), so each write adds at most two stripes here: its first and its last. The table of
+//! stripes is bounded by sampling, see [`crate::shared::followed`].
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{Followed as Hashed, Key, Value};
 use crate::shared::followed_in_order::FollowedInOrder;
 
-/// Stripe of a file.
+/// Stripe of a file, identified by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
     /// Index into the run's files.
     pub file: FileId,
-    /// First byte of the stripe.
+    /// File offset of the stripe's first byte.
     pub start: u64,
 }
 
@@ -22,29 +22,29 @@ impl Key for StripeKey {
     }
 }
 
-/// Processes that wrote a part of a stripe.
+/// Processes and nodes that wrote a part of a stripe, and totals over their writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writers {
-    /// One of the processes.
+    /// One of the processes that wrote.
     pub process: ProcessId,
     /// True if another process wrote too.
     pub several: bool,
-    /// Node of one of the processes.
+    /// Node of one of the processes that wrote.
     pub node: u32,
     /// True if another node wrote too.
     pub several_nodes: bool,
-    /// Number of writes.
+    /// Number of writes to a part of the stripe.
     pub writes: u64,
     /// Time in the writes, ns.
     pub time_ns: u64,
 }
 
-/// Sums over contested stripes.
+/// Totals over contested stripes: those that several processes wrote in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContestedSums {
-    /// Stripes written in part by more than one process.
+    /// Number of stripes that more than one process wrote in part.
     pub stripes: u64,
-    /// Stripes written in part from more than one node.
+    /// Number of stripes that processes on more than one node wrote in part.
     pub between_nodes: u64,
     /// Number of writes to stripes counted in `between_nodes`.
     pub writes_between_nodes: u64,
@@ -62,10 +62,10 @@ impl Value for Writers {
     }
 }
 
-/// Maximum number of stripes for which a hash table fits the processor's cache.
+/// Maximum number of stripes for which a hash table fits into the processor's cache.
 const SMALL: usize = 1 << 13;
 
-/// Table of stripes in two forms: a small one is fastest as a hash table, for any order of writes; a large one as an ordered table.
+/// Table of stripes in one of two forms. A hash table is fastest if it is small, for any order of writes; a sorted table if it is large.
 #[derive(Clone, Debug)]
 enum Table {
     Small(Hashed<StripeKey, Writers>),
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Adds the table of another thread. Both have the same limit, and therefore the same form.
+    /// Merges the table of another thread. Both tables have the same limit, and therefore the same form.
     fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),
@@ -129,11 +129,11 @@ impl Table {
     }
 }
 
-/// Stripes that are tracked.
+/// Partly written stripes that are tracked: all, or a sample if there are too many.
 #[derive(Clone, Debug)]
 pub struct Followed {
     stripes: Table,
-    /// Stripe written last, not yet in the table: a process often writes to one stripe many times in a row.
+    /// Stripe that was written last; its writes are not in the table yet, since a process often writes one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
 }
 
@@ -144,7 +144,7 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Tracks at most `limit` stripes.
+    /// Creates a table that tracks at most `limit` stripes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { stripes: Table::with_limit(limit), open: None }
@@ -175,20 +175,20 @@ impl Followed {
         }
     }
 
-    /// Moves all pending writes into the table; must be called before any query.
+    /// Moves the writes to the last stripe into the table; must be called before any query.
     pub fn settle(&mut self) {
         self.close();
         self.stripes.settle();
     }
 
-    /// Adds the stripes that another thread tracked.
+    /// Merges the stripes that another thread tracked.
     pub fn merge(&mut self, mut other: Self) {
         other.close();
         self.close();
         self.stripes.merge(other.stripes);
     }
 
-    /// Returns the sampling factor: one stripe in this many was tracked.
+    /// Returns the sampling factor n: one in n stripes was tracked.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         self.stripes.one_in()

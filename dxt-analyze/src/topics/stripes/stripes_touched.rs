@@ -1,9 +1,9 @@
-//! Position of segments on their files' stripes.
+//! Computes which stripes of a file a segment touches.
 
 use crate::layouts::placed::Placed;
 use trace_format::layout::Layout;
 
-/// Position of a segment on its file's stripes.
+/// Stripes of a file that a segment touches, and its alignment to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripesTouched {
     offset: u64,
@@ -14,12 +14,13 @@ pub struct StripesTouched {
     pub(super) end_aligned: bool,
     pub(super) crosses: bool,
     pub(super) on_metadata: bool,
-    /// Storage target of the first byte.
+    /// Storage target that holds the segment's first byte; `None` if unknown.
     pub(super) target: Option<u32>,
 }
 
 impl StripesTouched {
-    /// Places `length` bytes at `offset`; `None` if the segment has no place on stripes.
+    /// Computes the stripes that `length` bytes at `offset` touch; `None` if the segment has no offset or bytes, or no layout component
+    /// covers it.
     #[inline]
     #[must_use]
     pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
@@ -41,7 +42,7 @@ impl StripesTouched {
         })
     }
 
-    /// Places a segment as [`Self::of`] does, faster for frequent calls.
+    /// Computes the stripes as [`Self::of`] does, but faster, for frequent calls.
     #[inline]
     #[must_use]
     pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {
@@ -72,13 +73,13 @@ impl StripesTouched {
         self.crosses
     }
 
-    /// True if the segment begins on the metadata target.
+    /// True if the segment's first byte is on the metadata target.
     #[must_use]
     pub fn is_on_metadata(&self) -> bool {
         self.on_metadata
     }
 
-    /// Iterates over the starts of the stripes that the segment covers partly: at most its first and its last.
+    /// Iterates over the file offsets of the stripes that the segment covers only partly: at most its first and its last stripe.
     #[inline]
     pub fn partly_covered(&self) -> impl Iterator<Item = u64> {
         let first = if self.crosses { !self.start_aligned } else { !(self.start_aligned && self.end_aligned) };

@@ -6,7 +6,7 @@ use crate::text::units;
 use crate::topics::stripes::load::LoadPart;
 use crate::topics::stripes::result::{FilePart, LayoutPart, StripePart};
 
-/// Maximum number of storage targets, or time windows, in a table.
+/// Maximum number of storage targets, or of time windows, shown in a table.
 const SHOWN_TARGETS: usize = 10;
 
 fn layout_words(layout: &LayoutPart) -> String {
@@ -93,7 +93,7 @@ pub(crate) fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
         .done()
 }
 
-/// Builds the table of time windows, those with most bytes on one target first.
+/// Builds the table of time windows, sorted by the bytes on the busiest storage target, most first.
 pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
     let of = |load: &'a LoadPart| load.moments.iter().map(|moment| (moment, load.bin_ns));
     let mut moments: Vec<_> = load.into_iter().flat_map(of).collect();
@@ -110,7 +110,7 @@ pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
         .done()
 }
 
-/// Builds the line on the mean number of targets that work in parallel.
+/// Builds the line that gives the mean number of storage targets that work in parallel.
 pub(crate) fn load_part(load: &LoadPart) -> Part {
     Part::Lines(vec![format!(
         "At a time (bins of {}), as many as {:.1} of {} OSTs were at work: bytes over those of the busiest OST of each bin.",

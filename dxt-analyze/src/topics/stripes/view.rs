@@ -1,4 +1,4 @@
-//! Command `stripes`: the passes of the audit, and the view of the result.
+//! Command `stripes`: the passes over the trace, and the tables of the result.
 
 use super::args::{Args, Options};
 use super::tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
@@ -24,30 +24,30 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Result, and how many files to display.
+/// Result of `stripes`, and how many files to display.
 #[derive(Debug, Serialize)]
 pub struct StripesReport {
     /// Result of the audit.
     #[serde(flatten)]
     pub result: Stripes,
-    /// Maximum number of files in a table.
+    /// Maximum number of files shown in a table.
     #[serde(skip)]
     pub top: usize,
 }
 
-/// Loads a run and audits it.
+/// Loads a run and audits the stripes of its files.
 ///
 /// # Errors
-/// If nothing can be loaded or the layouts are invalid.
+/// Fails if nothing can be loaded or the layouts are invalid.
 pub fn stripes(args: &Args) -> Result<StripesReport> {
     let run = crate::session::open(&args.inputs)?;
     stripes_of(&run, &args.options)
 }
 
-/// Audits a loaded run; `args.inputs` is not read.
+/// Audits the stripes of a loaded run's files.
 ///
 /// # Errors
-/// If the layouts are invalid.
+/// Fails if the layouts are invalid.
 pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let bar = Bar::new(run.segments(), "stripes");
@@ -57,7 +57,8 @@ pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     stripes_from(run, args, &audit, partial, &lost)
 }
 
-/// Continues the audit after the first scan; scans again for contested stripes and for other layouts.
+/// Continues the audit after the first scan. Scans the trace again for contested stripes (several processes wrote a part of them) and, if
+/// requested, to simulate other layouts.
 pub(crate) fn stripes_from(
     run: &Run,
     args: &Options,
@@ -110,7 +111,7 @@ pub(crate) fn stripes_from(
     Ok(StripesReport { result, top: args.top })
 }
 
-/// Tries other layouts on the files with most time, if requested.
+/// Simulates other layouts for the files with most time, if the user requested it.
 fn trials(
     run: &Run,
     layouts: &[Option<FileLayout>],

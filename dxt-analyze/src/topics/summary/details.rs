@@ -1,4 +1,4 @@
-//! Details of the summary: data sets with their selections, hints of MPI-IO files, datatypes.
+//! Details of the summary: HDF5 data sets with their selections, hints of MPI-IO files, MPI datatypes.
 
 use crate::model::{FileId, ProcessId, Run, Selected};
 use crate::shared::totals::StreamTotal;
@@ -8,37 +8,37 @@ use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{HintOrigin, Selection};
 use trace_format::op::OpClass;
 
-/// Sums of one data set.
+/// Totals over the calls on one HDF5 data set.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataSetRow {
-    /// File with the data set.
+    /// Path of the file that contains the data set.
     pub file: String,
-    /// Path inside the file.
+    /// Path of the data set inside the file.
     pub data_set: String,
     /// Size of an element, bytes; 0 if unknown.
     pub element_bytes: u32,
-    /// Largest extent seen.
+    /// Largest extent seen, in elements per dimension.
     pub extent: Vec<u64>,
-    /// Number of processes that used it.
+    /// Number of processes that used the data set.
     pub processes: u64,
-    /// Reads.
+    /// Number of reads of the data set.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes to the data set.
     pub writes: u64,
-    /// Bytes of the elements read.
+    /// Size of the elements read, in bytes.
     pub bytes_read: u64,
-    /// Bytes of the elements written.
+    /// Size of the elements written, in bytes.
     pub bytes_written: u64,
     /// Time in calls, ns, summed over processes.
     pub time_ns: u64,
-    /// Reads by kind of selection.
+    /// Number of reads by type of HDF5 selection (all, regular hyperslab, ...).
     pub read_selections: BTreeMap<&'static str, u64>,
-    /// Writes by kind of selection.
+    /// Number of writes by type of HDF5 selection (all, regular hyperslab, ...).
     pub write_selections: BTreeMap<&'static str, u64>,
 }
 
 impl DataSetRow {
-    /// Returns the kinds of selection with their frequency, most frequent first.
+    /// Returns the types of selection with their number of calls, most frequent first.
     fn kinds(&self) -> Vec<(&'static str, u64)> {
         let mut all = self.read_selections.clone();
         for (kind, count) in &self.write_selections {
@@ -50,13 +50,13 @@ impl DataSetRow {
         all
     }
 
-    /// Returns the selections with their frequency: `12 regular hyperslab, 2 none`.
+    /// Returns the types of selection with their number of calls, as text: `12 regular hyperslab, 2 none`.
     #[must_use]
     pub fn selected(&self) -> String {
         self.kinds().iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the most frequent selection, with a mark if there are others.
+    /// Returns the most frequent type of selection, with a mark if there are others.
     #[must_use]
     pub fn mostly(&self) -> String {
         match self.kinds().as_slice() {
@@ -67,7 +67,7 @@ impl DataSetRow {
     }
 }
 
-/// Returns the `top` data sets with most time.
+/// Returns the `top` data sets on which processes spent most time.
 #[must_use]
 pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRow> {
     let mut sums: Vec<(BTreeSet<ProcessId>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
@@ -111,28 +111,28 @@ fn by_kind(selected: &Selected) -> BTreeMap<&'static str, u64> {
     kinds.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Hint of a file.
+/// MPI-IO hint of a file, with requested and effective values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HintRow {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Key.
+    /// Name of the hint.
     pub key: String,
-    /// Values requested.
+    /// Values that the program requested.
     pub asked: Vec<String>,
-    /// Values in effect.
+    /// Values in effect in MPI-IO.
     pub in_effect: Vec<String>,
 }
 
 impl HintRow {
-    /// True if the hint is shown to people: if it was requested, or influences how data is moved or placed.
+    /// True if the hint is shown to people: the program requested it, or it affects how data is moved or placed.
     #[must_use]
     pub fn matters(&self) -> bool {
         !self.asked.is_empty() || THAT_MATTER.contains(&self.key.as_str())
     }
 }
 
-/// Hints that decide how ROMIO and OMPIO move data, and where file systems place it.
+/// Hints that affect how ROMIO and OMPIO move data, and where file systems place it.
 const THAT_MATTER: [&str; 9] = [
     "cb_nodes",
     "cb_buffer_size",
@@ -145,7 +145,7 @@ const THAT_MATTER: [&str; 9] = [
     "striping_unit",
 ];
 
-/// Returns the hints by file and key.
+/// Returns the hints of all files, sorted by file and name of the hint.
 #[must_use]
 pub fn hints(run: &Run) -> Vec<HintRow> {
     let mut rows: BTreeMap<(FileId, &str), HintRow> = BTreeMap::new();
@@ -165,20 +165,20 @@ pub fn hints(run: &Run) -> Vec<HintRow> {
     rows.into_values().collect()
 }
 
-/// Datatypes of one kind used on a file.
+/// Number of calls that used MPI datatypes of one constructor in one role on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DatatypeRow {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Role: `filetype`, `write buffer`, ...
+    /// Use of the datatype: `filetype`, `write buffer`, ...
     pub role: &'static str,
-    /// Constructor: `named`, `subarray`, ...
+    /// Constructor of the datatype: `named`, `subarray`, ...
     pub combiner: &'static str,
-    /// Number of calls.
+    /// Number of calls that used such datatypes.
     pub calls: u64,
 }
 
-/// Returns the datatypes by file, role and combiner.
+/// Returns the numbers of calls by datatype, sorted by file, role and constructor.
 #[must_use]
 pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     let row = |sum: &crate::model::DatatypeSum| DatatypeRow {
@@ -190,18 +190,18 @@ pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     run.datatypes.iter().map(row).collect()
 }
 
-/// Extents of the datatypes used on a file in one role.
+/// Extents of the MPI datatypes used in one role on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExtentRow {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Role: `filetype`, `write buffer`, ...
+    /// Use of the datatypes: `filetype`, `write buffer`, ...
     pub role: &'static str,
-    /// Calls by extent in bytes, binned like request sizes: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of calls by extent of the datatype, in the histogram bins of request sizes: [`trace_format::counters::SIZE_BOUNDS`].
     pub extents: [u64; SIZE_BINS],
 }
 
-/// Returns the extents of datatypes by file and role.
+/// Returns the extents of datatypes, sorted by file and role.
 #[must_use]
 pub fn extents(run: &Run) -> Vec<ExtentRow> {
     let row = |sum: &crate::model::ExtentSum| ExtentRow {

@@ -1,4 +1,4 @@
-//! Summary on the page, and for corpora.
+//! Summary as a section of the page, and for reports on many jobs.
 
 use super::result::Summary;
 use super::view::summary_from;

@@ -1,7 +1,7 @@
 //! Summary: the job, its ranks, operations and files, and what the trace lacks.
 //!
-//! - [`result`]: result; [`details`]: data sets, hints, datatypes.
-//! - [`view`], `tables_details`: output.
+//! - [`result`]: result; [`details`]: HDF5 data sets, MPI-IO hints, MPI datatypes.
+//! - [`view`], `tables_details`: output of the result as tables.
 
 pub mod args;
 pub mod details;
@@ -10,7 +10,7 @@ pub mod result;
 mod tables_details;
 pub mod view;
 
-/// Codes of findings: none.
+/// Codes of findings that this topic reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

@@ -1,5 +1,5 @@
-//! Result of `summary`: the job, with operations, bytes and times by layer. Calls made inside HDF5 or MPI-IO are listed separately:
-//! `bytes_read` and `bytes_written` count each byte once, at the layer that the program called.
+//! Result of `summary`: job description, and operations, bytes and times by layer. Calls made inside HDF5 or MPI-IO are listed
+//! separately. `bytes_read` and `bytes_written` count each byte once, at the layer that the program called.
 
 use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use crate::findings::Finding;
@@ -17,134 +17,134 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 
-/// Job.
+/// Description of the job: program, user, start, MPI library, tracer.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPart {
-    /// Key shared by the files of a job.
+    /// Key that all files of the job share.
     pub key: String,
-    /// Job id of the scheduler.
+    /// Job id assigned by the batch scheduler.
     pub scheduler: String,
-    /// Executable.
+    /// Path of the executable.
     pub exe: String,
-    /// Arguments, beginning with the program's name.
+    /// Command line arguments, beginning with the program's name.
     pub args: Vec<String>,
-    /// Working directory.
+    /// Working directory of the program.
     pub cwd: String,
-    /// User id.
+    /// User id of the job's owner.
     pub uid: u32,
     /// Earliest start of a process, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Earliest start of a process, for people.
+    /// Earliest start of a process, as text.
     pub start: String,
-    /// Time from the earliest start to the last end, ns.
+    /// Time from the earliest start to the latest end of any process, ns.
     pub runtime_ns: u64,
-    /// MPI family; empty without MPI.
+    /// MPI implementation (MPICH, Open MPI, ...); empty without MPI.
     pub mpi: String,
     /// Version of the MPI library.
     pub mpi_version: String,
-    /// Number of ranks of the job.
+    /// Number of MPI ranks of the job.
     pub mpi_ranks: u32,
     /// Version of the tracer.
     pub tracer: String,
-    /// Settings that influenced the trace.
+    /// Settings of the tracer that affected what was recorded: name and value.
     pub settings: BTreeMap<String, String>,
-    /// Clock correction added by node, ns.
+    /// Clock correction that was added to the times of each node, ns, by host name.
     pub clock_shifts: BTreeMap<String, i64>,
 }
 
-/// Sums of one operation.
+/// Totals over the calls of one operation from one caller.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// Layer, operation and form.
+    /// Layer, operation and call variant.
     #[serde(flatten)]
     pub group: Group,
-    /// True if HDF5 made these calls inside one of its own, and MPI-IO did not.
+    /// True for calls made inside an HDF5 call, but not inside an MPI-IO call.
     pub in_hdf5: bool,
-    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log, which counts their inner calls as the program's. These calls are
-    /// in no sum.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Such a log counts the library's inner calls as the program's, so
+    /// these calls are excluded from all sums.
     pub overview: bool,
     /// True for failed calls.
     pub failed: bool,
     /// Number of calls.
     pub count: u64,
-    /// Calls without a segment, included in `count`.
+    /// Number of calls without a segment; included in `count`.
     pub missing: u64,
-    /// Bytes.
+    /// Bytes transferred by the calls.
     pub bytes: u64,
     /// Time in the calls, ns, summed over processes and threads.
     pub time_ns: u64,
-    /// Longest call, ns.
+    /// Duration of the longest call, ns.
     pub max_ns: u64,
-    /// Bytes per second of time in the calls.
+    /// Bytes / `time_ns`, in bytes per second.
     pub bandwidth: Option<f64>,
 }
 
-/// Sums of one file, at the layer that the program called.
+/// Totals over the calls that the program itself made on one file, excluding calls inside libraries.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Number of processes that used it.
+    /// Number of processes that used the file.
     pub processes: u64,
-    /// Operations of every kind.
+    /// Number of calls of all operations.
     pub operations: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Time in operations, ns, summed over processes.
+    /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
-    /// Stripe layout in words, if known.
+    /// Short description of the stripe layout; `None` if unknown.
     pub layout: Option<String>,
 }
 
 /// Result of `summary`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Sentence on where the run time went; empty beside the full ledger.
+    /// Sentence that says where the run time went; empty where the full table of times is shown as well.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub lead: String,
-    /// Job.
+    /// Description of the job.
     pub job: JobPart,
-    /// Number of ranks seen.
+    /// Number of ranks found in the trace.
     pub ranks: u64,
-    /// Number of processes seen, with and without a rank.
+    /// Number of processes found in the trace, with and without a rank.
     pub processes: u64,
-    /// Number of nodes seen; `None` if none is known.
+    /// Number of nodes found in the trace; `None` if no node is known.
     pub nodes: Option<u64>,
     /// Number of files used.
     pub files: u64,
-    /// Segments on record and readable.
+    /// Number of recorded segments that can be read.
     pub segments: u64,
-    /// Operations folded into counters for lack of room.
+    /// Number of operations that have only counters, because there was no room for their segments.
     pub missing_segments: u64,
-    /// Operations of which only counters were to be kept (`DXT_ENABLE=counters`).
+    /// Number of operations that by design have only counters (`DXT_ENABLE=counters`).
     pub counted_operations: u64,
-    /// Segments that cannot be read.
+    /// Number of segments that cannot be read.
     pub lost_segments: u64,
-    /// Bytes read, each counted once.
+    /// Bytes that the program read, each byte counted once.
     pub bytes_read: u64,
-    /// Bytes written, each counted once.
+    /// Bytes that the program wrote, each byte counted once.
     pub bytes_written: u64,
-    /// Time in reads at the layer that the program called, ns, summed over processes.
+    /// Time in reads that the program itself made, ns, summed over processes.
     pub read_ns: u64,
-    /// Time in writes at the layer that the program called, ns, summed over processes.
+    /// Time in writes that the program itself made, ns, summed over processes.
     pub write_ns: u64,
-    /// Time in all other operations at the layer that the program called, ns, summed over processes.
+    /// Time in all other calls that the program itself made, ns, summed over processes.
     pub other_ns: u64,
-    /// Sums by layer and operation.
+    /// Totals by layer, operation and caller.
     pub operations: Vec<OperationRow>,
     /// Bandwidths by layer and caller.
     pub bandwidths: Vec<LayerRow>,
-    /// Files with most time.
+    /// Files on which the program spent most time, most first.
     pub top_files: Vec<FileRow>,
-    /// Data sets with most time.
+    /// HDF5 data sets on which the program spent most time, most first.
     pub top_data_sets: Vec<DataSetRow>,
     /// Hints of files opened through MPI-IO.
     pub hints: Vec<HintRow>,
-    /// Datatypes of MPI-IO calls.
+    /// MPI datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Access profiles of files, most time first; from a full trace only if asked for.
+    /// Access profiles of files, those with most time first; for a full trace only if the user requests them.
     pub profiles: Vec<FileProfile>,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -152,7 +152,7 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// Summarizes a run from its totals, with `top` files listed.
+/// Summarizes a run from its totals; lists `top` files. `lost` are the segments that could not be read.
 #[must_use]
 pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
     let totals = totals::with_missing(run, partial);
@@ -197,7 +197,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     }
 }
 
-/// (operation index, caller, failed).
+/// Key of a row of operations: (operation index, caller, true for failed calls).
 type OpKey = (usize, Within, bool);
 
 fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<OperationRow> {
@@ -228,7 +228,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
 }
 
 fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
-    // Files used only by MPI-IO itself (its lock test) are counted but not listed.
+    // Files used only by MPI-IO itself (to test file locks) are counted but not listed.
     let mut sums: Vec<(usize, &Sums)> =
         sums.iter().enumerate().filter(|(_, sums)| sums.called.operations > 0).collect();
     sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.called.time_ns()), *file));

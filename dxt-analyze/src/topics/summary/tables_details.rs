@@ -1,4 +1,4 @@
-//! Tables of data sets, hints and datatypes in the summary.
+//! Tables of HDF5 data sets, MPI-IO hints and MPI datatypes in the summary.
 
 use crate::render::{Cell, Part, Table};
 use crate::text::units;
@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum rows of hints and datatypes to show; CSV has all.
 const MOST: usize = 16;
 
-/// Returns the tables.
+/// Returns the tables of data sets, hints and datatypes as parts of a view.
 pub(crate) fn parts(summary: &Summary) -> Vec<Part> {
     [data_sets(summary), hints(summary), datatypes(summary)].map(Part::Table).into()
 }
 
-/// Formats an extent: `1024x1024`.
+/// Formats the extent of a data set: `1024x1024`.
 fn extent(of: &[u64]) -> String {
     of.iter().map(u64::to_string).collect::<Vec<String>>().join("x")
 }
@@ -35,7 +35,7 @@ fn data_sets(summary: &Summary) -> Table {
         .done()
 }
 
-/// Names the files that share a row with equal values.
+/// Returns a cell that names the files with equal values, which share one row.
 fn files(files: &BTreeSet<&str>) -> Cell {
     match files.first() {
         Some(file) if files.len() == 1 => Cell::Path((*file).into()),
@@ -62,7 +62,7 @@ fn hints(summary: &Summary) -> Table {
 
 fn datatypes(summary: &Summary) -> Table {
     let mut rows: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
-    // Named types, which are contiguous, are not worth a row.
+    // Named datatypes are contiguous, so they are not listed.
     for row in summary.datatypes.iter().filter(|row| row.combiner != "named") {
         let (calls, of) = rows.entry((row.role, row.combiner)).or_default();
         *calls = calls.saturating_add(row.calls);

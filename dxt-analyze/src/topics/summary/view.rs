@@ -1,4 +1,5 @@
-//! `summary` command: one pass for the totals, another one for profiles if asked for, and tables within 80 columns.
+//! `summary` command: one pass over the trace for the totals, another one for access profiles if requested, and tables of at most 80
+//! columns.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -23,11 +24,11 @@ use trace_format::op::Layer;
 use trace_format::profile::Slowest;
 
 together!(
-    /// Analyses of the command's pass.
+    /// Analyses that run in the pass of the command.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// Width of the summary: that of the smallest common terminal.
+/// Width of the summary's tables, in columns, so that they fit the smallest common terminal.
 const WIDTH: usize = 80;
 
 /// Loads and summarizes a run.
@@ -41,7 +42,8 @@ pub fn summary(args: &Args) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Summarizes a loaded run, with `top` files listed. Includes the profiles from counters and, if `profiles`, from segments.
+/// Summarizes a loaded run; lists `top` files. Access profiles come from the trace's counters; with `profiles`, segments are read again to
+/// complete them.
 #[must_use]
 pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
@@ -51,14 +53,14 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
     let ledger = Ledger::of(run, &with_missing(run, partials.totals.clone()), &busy, &waits, &lost);
     let all = profiles.then(|| {
-        // Lost segments have been reported already.
+        // Segments that cannot be read have been reported already.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
     });
     Summary { lead: lead(&ledger), ..summary_from(run, partials.totals, &lost, top, all) }
 }
 
-/// Creates the summary from the totals of a scan. `all` replaces the profiles from counters.
+/// Creates the summary from the totals of a scan. If `all` is given, it replaces the access profiles from counters.
 pub(crate) fn summary_from(
     run: &Run,
     totals: totals::Partial,
@@ -173,11 +175,11 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn operations(summary: &Summary) -> Table {
-    // A log has one time for several kinds of calls, listed with one of them.
+    // A Darshan log has one time for several kinds of calls; it is listed with one of these kinds.
     let of_log = summary.job.settings.contains_key(crate::model::converted::SOURCE);
     let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
     let is_data = |row: &OperationRow| row.bandwidth.is_some() || row.bytes > 0;
-    // A Darshan log has the longest call for reads and writes only.
+    // A Darshan log has the duration of the longest call only for reads and writes.
     let has_longest = |row: &OperationRow| row.max_ns > 0 || row.time_ns == 0;
     Table::of("operations", "", &summary.operations)
         .column("Layer", "layer_label", |row| Cell::Layer(layer_label(row)))
@@ -198,7 +200,7 @@ fn operations(summary: &Summary) -> Table {
         .done()
 }
 
-/// Returns a label such as `POSIX in MPIIO`.
+/// Returns a label of a layer and its caller, such as `POSIX in MPIIO`.
 fn layer_label(row: &OperationRow) -> String {
     let layer = &row.group.layer;
     match (row.group.nested, row.in_hdf5, row.overview) {
@@ -210,7 +212,7 @@ fn layer_label(row: &OperationRow) -> String {
     }
 }
 
-/// Returns a label such as `open (failed)`.
+/// Returns a label of an operation, such as `open (failed)`.
 fn operation_label(row: &OperationRow) -> String {
     let mut label = row.group.op.clone();
     for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
@@ -233,7 +235,7 @@ fn files(summary: &Summary) -> Table {
         .done()
 }
 
-/// Formats the most common value and its share: `4096 (91 %)`.
+/// Formats the most common of `values` and its share of the count `of`: `4096 (91 %)`.
 fn most_common(values: &[CommonValue], of: u64) -> Cell {
     let shown = |common: &CommonValue| {
         let share = common.count as f64 * 100.0 / of.max(1) as f64;
@@ -242,7 +244,7 @@ fn most_common(values: &[CommonValue], of: u64) -> Cell {
     values.first().map_or(Cell::None, shown)
 }
 
-/// True if the profile has accesses, and not just memory alignment.
+/// True if the profile contains reads or writes, and not only memory alignment.
 fn tells_accesses(row: &FileProfile) -> bool {
     row.accesses > 0
 }

@@ -1,4 +1,4 @@
-//! Rows of the grids: ranks, nodes, storage targets or files, several to a row if there are many.
+//! Axes of the grids: assign ranks, nodes, storage targets or files to rows; if there are many, several share a row.
 
 use super::slices::{Slices, files_by_time};
 use crate::model::{FileId, FileLayout, Process, Run};
@@ -8,39 +8,39 @@ use serde::Serialize;
 
 /// Maximum rows of a grid.
 pub const ROWS: usize = 256;
-/// Maximum files with a row of their own.
+/// Maximum number of files that get a row of their own.
 const FILE_ROWS: usize = 63;
 /// Maximum rows of a file's offsets.
 pub const OFFSET_ROWS: usize = 96;
 /// Maximum files whose offsets are shown.
 pub const OFFSET_FILES: usize = 6;
 
-/// Row of a grid.
+/// Row of a grid, which shows one or several ranks, nodes, targets or files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Label.
+    /// Label of the row.
     pub label: String,
     /// Number of processes, targets or files that share the row.
     pub members: u64,
 }
 
-/// Rows, and the row of each unit.
+/// Rows of a grid, and the row of each unit (process, node, target or file).
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// Rows.
+    /// Rows of the grid, in order.
     pub rows: Vec<Row>,
-    /// Row of each unit (process, node, file), or `u32::MAX`.
+    /// Index of each unit's row; `u32::MAX` if the unit is not shown.
     pub row_of: Vec<u32>,
-    /// First unit shown.
+    /// Index of the first unit shown.
     pub first: u32,
-    /// Units per row.
+    /// Number of units that share a row.
     pub per_row: u32,
-    /// Units in all rows.
+    /// Number of units in all rows together.
     pub units: u32,
 }
 
 impl Axis {
-    /// Returns the row of a unit.
+    /// Returns the row of a unit; `None` if the unit is not shown.
     #[inline]
     #[must_use]
     pub fn row(&self, unit: u32) -> Option<usize> {
@@ -50,7 +50,7 @@ impl Axis {
 
 /// Creates the axis of ranks (processes), for indices `first..end` into [`Run::processes`].
 ///
-/// Leaves out the records at the front that represent several ranks: these have no times.
+/// Skips reduced records (one record for several ranks), which come first: they have no times of single calls.
 #[must_use]
 pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     let end = end.min(run.processes.len());
@@ -78,7 +78,7 @@ pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
 }
 
-/// Creates the axis of nodes; its units are processes.
+/// Creates the axis of nodes; its units are processes, which are assigned to the row of their node.
 #[must_use]
 pub fn nodes(run: &Run) -> Axis {
     let per_row = run.nodes.len().div_ceil(ROWS).max(1).next_power_of_two();
@@ -104,7 +104,7 @@ pub fn nodes(run: &Run) -> Axis {
     Axis { rows, row_of, first: 0, per_row: per_row as u32, units: run.nodes.len() as u32 }
 }
 
-/// Creates the axis of files, those with most time first; the last row is for all others.
+/// Creates the axis of files: those with most time first, and a last row for all others.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     let ranked = files_by_time(run, totals);
@@ -127,12 +127,12 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     Axis { rows, row_of, first: 0, per_row: 1, units: ranked.len() as u32 }
 }
 
-/// Axis of the storage targets that layouts name; its units are positions in the list of targets.
+/// Axis of the storage targets that layouts name; its units are positions in the sorted list of targets.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
-    /// Rows.
+    /// Rows of the grid of storage targets.
     pub axis: Axis,
-    /// Position of each target by its number.
+    /// Position in the list, by index of the storage target.
     pub place: FxHashMap<u32, u32>,
 }
 
@@ -160,14 +160,14 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
     Targets { axis: Axis { rows, row_of, first: 0, per_row: per_row as u32, units }, place }
 }
 
-/// Offsets of one file in rows of equal size.
+/// Axis of the offsets in one file: each row is an offset range, all of the same size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offsets {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Bytes per row: a power of two.
+    /// Size of a row's offset range, in bytes; a power of two.
     pub row_bytes: u64,
-    /// Number of rows.
+    /// Number of rows of the axis.
     pub rows: u32,
 }
 
@@ -181,7 +181,7 @@ impl Offsets {
     }
 }
 
-/// Creates the offset axes of the files with most time, among those with offsets.
+/// Creates the offset axes for the files with most time, among those whose offsets are known.
 #[must_use]
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
     let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();

@@ -1,24 +1,25 @@
-//! Segmentation of a stretch of calls at changes of activity without a pause: the segmentation with the purest parts.
+//! Divides a stretch of calls without pauses at changes of activity (reading, writing), so that each part has mostly one kind of activity.
 
 use super::series::Bin;
 
-/// Maximum cells of a stretch; the search is quadratic in their number.
+/// Maximum number of cells into which a stretch of time bins is grouped; the search time is quadratic in this number.
 const CELLS: usize = 1000;
 
-/// Group of neighbouring bins.
+/// Group of neighbouring time bins, which is never divided.
 struct Cell {
     first: usize,
-    /// Number of bins that read, write, or do neither; mixed bins count in proportion.
+    /// Number of bins with reads, with writes, and with neither; a bin with both counts in proportion.
     kinds: [f64; 3],
 }
 
-/// Returns the bins at which parts of a stretch begin, except the first one. Minimizes the total cost, where
+/// Returns the indices of the time bins at which the parts of a stretch begin, except the first part. Minimizes the total cost, where
 ///
-/// - a part costs its bins times the entropy of their kinds, in bits: 0 if all read, or all write;
-/// - a cut costs the stretch's bins times the entropy of (`share`, 1 - `share`), so that separating this share of another kind pays;
+/// - a part costs its number of bins times the entropy, in bits, of its kinds of activity: 0 if all bins read, or all write;
+/// - each division costs the stretch's number of bins times the entropy of (`share`, 1 - `share`), so that it pays to separate a part if
+///   at least this share has another kind of activity;
 /// - no part has fewer than `least` bins.
 ///
-/// Reads and writes that alternate repeatedly are one part.
+/// Reads and writes that alternate repeatedly stay in one part.
 pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     let cells = cells(bins);
     let mut sums = vec![[0.0; 3]];
@@ -28,7 +29,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     }
     let all = sums.last().copied().unwrap_or_default().iter().sum::<f64>();
     let of_cut = bits([share * all, (1.0 - share) * all]);
-    // By cell: minimum cost of all cells before it, and the start of their last part.
+    // Per cell: minimum cost of all cells before it, and the start of their last part.
     let mut best = vec![(0.0, 0)];
     for (until, end) in sums.iter().enumerate().skip(1) {
         let part = |(from, begin): (usize, &[f64; 3])| {
@@ -50,7 +51,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     out
 }
 
-/// Groups neighbouring bins; successive groups of one pure kind are merged. Quiet bins are left out.
+/// Groups neighbouring bins into cells; successive cells of one pure kind are merged. Bins without calls are skipped.
 fn cells(bins: &[Bin]) -> Vec<Cell> {
     let step = bins.len().div_ceil(CELLS).max(1);
     let mut out: Vec<Cell> = Vec::new();
@@ -75,7 +76,7 @@ fn cells(bins: &[Bin]) -> Vec<Cell> {
     out
 }
 
-/// Returns the sum of `kinds` times the entropy of their shares, in bits.
+/// Returns the sum of `kinds`, times the entropy of their shares in bits.
 fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
     let all = kinds.iter().sum::<f64>();
     kinds.iter().filter(|part| **part > 0.0).map(|part| part * (all / part).log2()).sum()
@@ -85,7 +86,7 @@ fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Creates a bin per letter: reads, writes, both, metadata, or nothing.
+    /// Creates one time bin per letter of `text`: with reads, writes, both, metadata calls, or nothing.
     fn bins(text: &str) -> Vec<Bin> {
         let one = |kind| match kind {
             'r' => Bin { bytes_read: 10, ..Bin::default() },

@@ -1,4 +1,4 @@
-//! Data of the page's charts, as one JSON object for `assets/report/data.js`.
+//! Data of the page's charts, as one JSON object that `assets/report/data.js` reads.
 
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
@@ -18,14 +18,14 @@ use crate::topics::timeline::view::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
 
-/// Bins of the job's own row, and of all other grids.
+/// Maximum number of time bins: of the grid whose only row is the job, and of all other grids.
 pub(crate) const BINS: (u32, u32) = (1000, 400);
-/// Maximum cells embedded per grid, of about 25 bytes each.
+/// Maximum number of cells per grid that the page contains; each takes about 25 bytes.
 const CELLS: usize = 60_000;
-/// Maximum cells embedded per file with offsets.
+/// Maximum number of cells that the page contains for the offsets of one file.
 const OFFSET_CELLS: usize = 8_000;
 
-/// Slice with names instead of indices.
+/// Slice (calls with the same file, layer, operation and caller), with names instead of indices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SliceName {
     file: Option<String>,
@@ -35,20 +35,20 @@ pub(crate) struct SliceName {
     op: String,
 }
 
-/// The job's own row.
+/// Data of the job over time: the grid whose only row is the job.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct JobSeries {
     from_ns: u64,
     width_ns: u64,
     bins: usize,
     lines: Vec<Packed>,
-    /// Reads and writes by bin, then by size.
+    /// Number of reads and writes by time bin, then by size.
     sizes: Vec<[u64; SIZE_BINS]>,
-    /// Upper bounds of the sizes, exclusive.
+    /// Upper bounds (exclusive) of the size bins, in bytes.
     size_bounds: [u64; SIZE_BINS - 1],
 }
 
-/// All data that the page draws.
+/// Data of all charts on the page.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageData {
     pub(crate) start_unix_ns: i64,
@@ -65,20 +65,20 @@ pub(crate) struct PageData {
     pub(crate) phases: Vec<Phase>,
     pub(crate) calls: Option<CallColumns>,
     pub(crate) boxes: Vec<OperationGroup>,
-    /// True if a server provides finer grids; see `serve`.
+    /// True if a server provides finer grids on demand; see `serve`.
     pub(crate) tiles: bool,
 }
 
-/// Computes the sums that decide which calls are distinguished.
+/// Computes the totals that decide which calls the charts distinguish.
 pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     with_missing(run, partial)
 }
 
-/// Analyses that the charts need.
+/// Analyses whose results the charts show: grids, and single calls if requested.
 pub(crate) type Drawn<'a> = (Activity<'a>, Option<Exact<'a>>);
 
-/// Creates the analyses that the charts need.
+/// Creates the analyses whose results the charts show.
 pub(crate) fn drawn<'a>(
     run: &'a Run,
     layouts: &'a [Option<FileLayout>],
@@ -97,7 +97,7 @@ pub(crate) fn drawn<'a>(
 }
 
 impl PageData {
-    /// Creates data and timeline from the grids that a scan filled.
+    /// Creates the data of the charts, and the timeline, from the grids that a scan filled.
     pub(crate) fn of(
         run: &Run,
         (activity, _): &Drawn<'_>,

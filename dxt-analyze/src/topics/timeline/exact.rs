@@ -1,4 +1,4 @@
-//! Single calls, if they are few enough to draw each.
+//! Single calls for the charts, collected if they are few enough to draw each.
 
 use super::slices::Slices;
 use super::span::Span;
@@ -7,40 +7,40 @@ use crate::scan::{Analysis, Block};
 use serde::Serialize;
 use trace_format::frame::BlockHead;
 
-/// Maximum single calls to draw.
+/// Maximum number of single calls that are drawn.
 pub const MOST: usize = 20_000;
 
-/// Analysis that collects the calls in a time span, until they are too many.
+/// Analysis that collects the calls in a time span, and gives up if there are too many.
 #[derive(Debug)]
 pub struct Exact<'a> {
-    /// Calls to collect.
+    /// Slices whose calls are collected.
     pub slices: &'a Slices,
-    /// Time span.
+    /// Time span in which calls are collected.
     pub span: Span,
-    /// First and last process to collect, as indices into [`Run::processes`].
+    /// First and last process whose calls are collected, as indices into [`Run::processes`].
     pub processes: (ProcessId, ProcessId),
-    /// Maximum calls.
+    /// Maximum number of calls to collect.
     pub most: usize,
 }
 
-/// Call; ordered by process, then by start.
+/// Single call; ordered by process, then by start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
-    /// Index into [`Run::processes`].
+    /// Process that made the call: index into [`Run::processes`].
     pub process: ProcessId,
     /// Start, ns since the job's start.
     pub start_ns: u64,
     /// End, ns since the job's start.
     pub end_ns: u64,
-    /// Index of the slice.
+    /// Index of the call's slice.
     pub slice: u16,
-    /// Index into [`Run::files`].
+    /// File of the call: index into [`Run::files`].
     pub file: FileId,
-    /// Index into [`Run::ops`].
+    /// Operation of the call: index into [`Run::ops`].
     pub op: u16,
-    /// Byte offset, or -1.
+    /// Offset in the file, bytes; -1 if the call has none.
     pub offset: i64,
-    /// Bytes.
+    /// Size of the call, bytes.
     pub length: u64,
 }
 
@@ -96,34 +96,34 @@ impl Analysis for Exact<'_> {
     }
 }
 
-/// Calls in the form that the page reads: columns, with each name once.
+/// Calls in the form that the page's scripts read: one list per property, and each name only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CallColumns {
-    /// Names of files.
+    /// Names of the files that the calls use.
     pub files: Vec<String>,
-    /// Names of operations, with their layer.
+    /// Names of the operations, each with its layer.
     pub ops: Vec<String>,
-    /// Process of each call, which is its row in a rank view with one process per row.
+    /// Process of each call; it is also the call's row in a chart of ranks with one process per row.
     pub process: Vec<ProcessId>,
-    /// Names of the processes with calls.
+    /// Names of the processes that have calls.
     pub names: Vec<(ProcessId, String)>,
-    /// Index of the slice.
+    /// Slice index of each call.
     pub slice: Vec<u16>,
-    /// Index into `files`.
+    /// File of each call: index into `files`.
     pub file: Vec<u32>,
-    /// Index into `ops`.
+    /// Operation of each call: index into `ops`.
     pub op: Vec<u32>,
-    /// Byte offset, or -1.
+    /// Offset of each call in its file, bytes; -1 if the call has none.
     pub offset: Vec<i64>,
-    /// Bytes.
+    /// Size of each call, bytes.
     pub length: Vec<u64>,
-    /// Start, ns since the job's start.
+    /// Start of each call, ns since the job's start.
     pub start_ns: Vec<u64>,
-    /// Duration, ns.
+    /// Duration of each call, ns.
     pub duration_ns: Vec<u64>,
 }
 
-/// Converts calls to columns, sorted.
+/// Converts calls to lists of properties, sorted by process and start.
 #[must_use]
 pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
     calls.sort_unstable();

@@ -1,4 +1,4 @@
-//! Pass that fills the grids.
+//! Pass over the segments that fills the grids of rows by time bins.
 
 use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
@@ -12,26 +12,26 @@ use crate::scan::{Analysis, Block, Row, Stretch};
 use trace_format::counters::{SIZE_BINS, add_sizes};
 use trace_format::frame::BlockHead;
 
-/// Analysis that fills the grids.
+/// Analysis that fills the grids of rows by time bins.
 #[derive(Debug)]
 pub struct Activity<'a> {
-    /// Calls that are distinguished.
+    /// Slices into which calls are divided (by file, layer, operation and caller).
     pub slices: &'a Slices,
-    /// Layouts by file.
+    /// Stripe layout of each file.
     pub layouts: &'a [Option<FileLayout>],
-    /// Bins of the job's own row.
+    /// Time bins of the grid whose only row is the job.
     pub job: Span,
-    /// Bins of all other grids.
+    /// Time bins of all other grids.
     pub span: Span,
-    /// Axis of ranks; `None` if not asked for.
+    /// Axis of ranks; `None` if no grid of ranks is requested.
     pub ranks: Option<Axis>,
-    /// Axis of nodes; `None` if not asked for.
+    /// Axis of nodes; `None` if no grid of nodes is requested.
     pub nodes: Option<Axis>,
-    /// Axis of files; `None` if not asked for.
+    /// Axis of files; `None` if no grid of files is requested.
     pub files: Option<Axis>,
-    /// Axis of storage targets; `None` if not asked for.
+    /// Axis of storage targets; `None` if no grid of storage targets is requested.
     pub targets: Option<Targets>,
-    /// Offset axes of files.
+    /// Offset axes of the files that get a grid of offsets.
     pub offsets: Vec<Offsets>,
 }
 
@@ -58,14 +58,14 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Creates an analysis that fills the job's own row only.
+    /// Creates an analysis that fills only the grid whose only row is the job.
     #[must_use]
     pub fn of_job(slices: &'a Slices, job: Span) -> Self {
         let (ranks, nodes, files, targets, offsets) = (None, None, None, None, Vec::new());
         Self { slices, layouts: &[], job, span: job, ranks, nodes, files, targets, offsets }
     }
 
-    /// Adds bytes over time that have no segments (heatmaps); their calls and durations are unknown.
+    /// Adds bytes over time (heat maps) that have no segments; their number of calls and durations are unknown.
     pub fn add_heat(&self, run: &Run, grids: &mut Grids) {
         for ((number, process), slices) in run.numbered_processes().zip(&self.slices.of_heat) {
             let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number.0));
@@ -93,7 +93,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Returns the properties common to all calls of a stream; `None` if they are in no slice.
+    /// Returns the rows in which the calls of a stream are counted; `None` if the calls belong to no slice.
     fn of(&self, block: &Block<'_>, stream: StreamIx) -> Option<Of<'_>> {
         let slice = self.slices.find(block.number, stream)?;
         let (stream, kind) = (block.process.stream(stream)?, self.slices.all.get(slice)?.kind);
@@ -113,7 +113,7 @@ impl<'a> Activity<'a> {
         })
     }
 
-    /// Adds one call of any position; times are ns since the job's start.
+    /// Adds one call with any offset and duration; times are ns since the job's start.
     fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
         // The length of a seek or a lock is not a number of bytes moved.
         let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
@@ -131,7 +131,7 @@ impl<'a> Activity<'a> {
         grids.on_storage(of, row, pieces, &mut near.open);
     }
 
-    /// Fast path: adds the sums of calls that each lie in the near bins.
+    /// Fast path: adds the sums of successive calls that each lie within the time bins of the previous call.
     fn calm(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, calls: Stretch<'_>, shift: u64) {
         let mut sum = Piece { bin: near.all.bin, busy_ns: 0, bytes: 0, calls: calls.start.len() as u64 };
         let (mut first, mut last) = (u64::MAX, 0);
@@ -166,7 +166,7 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// Bins of the last calls in each span, and sums of theirs that are not in the grids yet.
+/// Time bins of the last call in both spans, and sums that are yet to be added to the grids.
 #[derive(Default)]
 struct Nears {
     job: Near,
@@ -175,7 +175,7 @@ struct Nears {
 }
 
 impl Nears {
-    /// Returns the number of leading calls that each lie in the near bins of both spans.
+    /// Returns the number of leading calls that each lie within the cached time bins of both spans.
     fn calm(&self, calls: Stretch<'_>, shift: u64) -> usize {
         let moments = calls.start.iter().zip(calls.end);
         let calm = moments.take_while(|&(start, end)| {

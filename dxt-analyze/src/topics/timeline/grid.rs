@@ -1,19 +1,19 @@
-//! Sums by slice, row and bin.
+//! Grid of sums by slice (file, layer, operation, caller), row and time bin.
 //!
-//! A row of a slice is allocated on first use, so memory follows the activity. Its bound is rows x bins x slices, regardless of the
+//! A row of a slice is allocated on first use, so memory depends on the activity. It is bounded by rows x bins x slices, regardless of the
 //! length of the trace.
 
 use super::span::Piece;
 use serde::Serialize;
 
-/// Sums of one cell.
+/// Sums over the calls of one slice in one row and time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// Calls that start in the cell.
+    /// Number of calls that start in the cell's time bin.
     pub calls: u64,
-    /// Bytes moved in the cell.
+    /// Bytes moved within the cell's time bin.
     pub bytes: u64,
-    /// Time in calls, ns, summed over processes and threads.
+    /// Time in calls within the cell's time bin, ns, summed over processes and threads.
     pub busy_ns: u64,
 }
 
@@ -24,7 +24,7 @@ impl Cell {
         *self == Self::default()
     }
 
-    /// Adds `other`.
+    /// Adds the sums of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -40,7 +40,7 @@ impl From<Piece> for Cell {
     }
 }
 
-/// Grid of cells.
+/// Grid of cells, by slice, row and time bin.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: usize,
@@ -49,7 +49,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Creates an empty grid.
+    /// Creates an empty grid with the given numbers of slices, rows and time bins.
     #[must_use]
     pub fn new(slices: usize, rows: usize, bins: u32) -> Self {
         Self { rows, bins: bins as usize, lines: vec![None; slices.saturating_mul(rows)] }
@@ -61,7 +61,7 @@ impl Grid {
         self.rows
     }
 
-    /// Returns the number of bins.
+    /// Returns the number of time bins.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -81,7 +81,7 @@ impl Grid {
         }
     }
 
-    /// Adds a grid of equal dimensions.
+    /// Adds the cells of a grid of equal dimensions.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.lines.iter_mut().zip(other.lines) {
             match (mine, theirs) {
@@ -94,7 +94,7 @@ impl Grid {
         }
     }
 
-    /// Returns (slice, row, cells by bin) for each slice and row with activity.
+    /// Iterates over (slice, row, cells by time bin), for each slice and row with calls.
     pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &[Cell])> {
         let rows = self.rows.max(1);
         let lines = self.lines.iter().enumerate();
@@ -107,7 +107,7 @@ impl Grid {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()
     }
 
-    /// Merges bins in pairs.
+    /// Merges pairs of neighbouring time bins, which halves their number.
     #[must_use]
     pub fn with_half_the_bins(self) -> Self {
         let bins = self.bins.div_ceil(2);
@@ -122,7 +122,7 @@ impl Grid {
         Self { rows: self.rows, bins, lines: self.lines.into_iter().map(|line| line.map(halve)).collect() }
     }
 
-    /// Returns the lines in the form that the page reads.
+    /// Returns the rows of all slices without empty cells, in the form that the page's scripts read.
     #[must_use]
     pub fn packed(&self) -> Vec<Packed> {
         let pack = |(slice, row, line): (usize, usize, &[Cell])| {
@@ -137,14 +137,14 @@ impl Grid {
     }
 }
 
-/// Line of a grid, without empty cells.
+/// One row of one slice, without empty cells, as the page's scripts read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
     /// Index of the slice.
     pub slice: u32,
-    /// Row.
+    /// Index of the row.
     pub row: u32,
-    /// Four numbers per cell: bins since the last one, calls, bytes, ns in calls.
+    /// Four numbers per cell: distance in time bins from the previous cell, calls, bytes, ns in calls.
     pub cells: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Grids that the pass fills, and the addition of calls to them.
+//! Grids of rows by time bins that the pass fills, and the addition of calls to them.
 
 use super::axes::{Offsets, Targets};
 use super::grid::{Cell, Grid};
@@ -11,31 +11,31 @@ use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
 
-/// Grids filled by one thread.
+/// Grids (rows by time bins) that one thread fills.
 #[derive(Clone, Debug)]
 pub struct Grids {
-    /// The job, in one row.
+    /// Grid with a single row: the whole job.
     pub job: Grid,
-    /// Ranks by time.
+    /// Grid with rows for ranks.
     pub ranks: Grid,
-    /// Nodes by time.
+    /// Grid with rows for nodes.
     pub nodes: Grid,
-    /// Files by time.
+    /// Grid with rows for files.
     pub files: Grid,
-    /// Storage targets by time.
+    /// Grid with rows for storage targets.
     pub targets: Grid,
-    /// Offsets by time, a grid per file; slices are reads and writes.
+    /// Grids with rows for offset ranges, one grid per file; slice 0 has the reads, slice 1 the writes.
     pub offsets: Vec<Grid>,
-    /// First start, last end and bytes of the program's own calls, by bin of the job.
+    /// First start, last end and bytes of the program's own calls, by time bin of the job.
     pub moments: Vec<Moments>,
-    /// The program's own reads and writes that start in each bin of the job, by size.
+    /// Number of the program's own reads and writes that start in each time bin of the job, by size.
     pub sizes: Vec<[[u64; SIZE_BINS]; 2]>,
 }
 
-/// Sums to be added later, by slice, storage target and bin.
+/// Sums that are yet to be added to the grid of storage targets, by (slice, storage target, time bin).
 pub(super) type OpenTargets = InTurn<(usize, u32, u32), Cell>;
 
-/// Row of offsets with sums to be added later: successive calls mostly lie in one row.
+/// Row of offsets, and sums that are yet to be added to it; successive calls mostly lie in one row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenLine {
     from: u64,
@@ -44,31 +44,31 @@ pub(super) struct OpenLine {
 }
 
 impl OpenLine {
-    /// True if a call has bytes and lies in the row.
+    /// True if the call has bytes and they all lie in the row.
     #[inline]
     fn holds(&self, first: u64, length: u64) -> bool {
         first >= self.from && length > 0 && first < self.until && length <= self.until - first
     }
 }
 
-/// Properties common to all calls of a stream: the rows where they are counted.
+/// Rows of the grids in which the calls of one stream are counted, and other properties common to these calls.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
     pub(super) kind: Kind,
-    /// True if the program itself makes the calls.
+    /// True if the program itself makes the calls, not a library.
     pub(super) own: bool,
-    /// Rows in the grids.
+    /// Row of the calls in the grid of ranks.
     pub(super) rank: Option<usize>,
     pub(super) node: Option<usize>,
     pub(super) file: Option<usize>,
-    /// Location of the bytes, if the calls reach known storage targets.
+    /// Axis of storage targets, and layout of the file; `None` unless the calls reach known storage targets.
     pub(super) targets: Option<(&'a Targets, Placed<'a>)>,
-    /// Index and axis of the file's grid of offsets, if it has one.
+    /// Index and axis of the file's grid of offsets; `None` if it has none.
     pub(super) offsets: Option<(usize, &'a Offsets)>,
 }
 
 impl Grids {
-    /// Adds to the rows of ranks, nodes and files.
+    /// Adds a piece of a call (its part in one time bin) to the grids of ranks, nodes and files.
     #[inline]
     pub(super) fn on_axes(&mut self, of: &Of<'_>, piece: &Piece) {
         let cell = Cell::from(*piece);
@@ -80,7 +80,7 @@ impl Grids {
         }
     }
 
-    /// Adds to the rows of offsets, and, once settled, of storage targets.
+    /// Adds a call to the rows of its offsets, and to `open`, whose sums are added to the rows of storage targets later.
     #[inline]
     pub(super) fn on_storage(&mut self, of: &Of<'_>, row: &Row, pieces: &[Piece], open: &mut OpenTargets) {
         let Ok(first) = u64::try_from(row.offset) else { return };
@@ -100,7 +100,7 @@ impl Grids {
         }
     }
 
-    /// Fast path of [`Self::on_storage`] for a call that lies in one bin, which is also that of `line`.
+    /// Fast path of [`Self::on_storage`] for a call that lies in one time bin, if this is also the bin of `line`.
     #[inline]
     pub(super) fn on_storage_at_once(
         &mut self,
@@ -128,7 +128,7 @@ impl Grids {
         }
     }
 
-    /// Adds a call outside `line` to the rows of offsets. If the call lies in one row, this becomes the new `line`.
+    /// Adds a call that lies outside `line` to the rows of its offsets. If the call lies in one row, this row becomes the new `line`.
     fn on_other_line(&mut self, of: &Of<'_>, row: &Row, piece: Piece, line: &mut OpenLine) {
         self.settle_line(of, piece.bin, line);
         let Some((place, offsets)) = of.offsets else { return };
@@ -143,7 +143,7 @@ impl Grids {
         }
     }
 
-    /// Adds the sums of `line` to its row of offsets.
+    /// Adds the collected sums of `line` to its row of offsets.
     pub(super) fn settle_line(&mut self, of: &Of<'_>, bin: u32, line: &mut OpenLine) {
         let OpenLine { from, cell, .. } = std::mem::take(line);
         let Some((place, offsets)) = of.offsets.filter(|_| !cell.is_empty()) else { return };
@@ -160,12 +160,12 @@ impl Grids {
         }
     }
 
-    /// Adds the pending sums to the rows of storage targets.
+    /// Adds the collected sums to the rows of storage targets.
     pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
         open.rest().for_each(|one| self.on_target(targets, one));
     }
 
-    /// Returns the counts by size of reads, or writes, that start in a bin of the job.
+    /// Returns the counts, by size, of reads or writes (`kind`) that start in a time bin of the job.
     pub(super) fn sizes_of(&mut self, kind: Kind, bin: usize) -> Option<&mut [u64; SIZE_BINS]> {
         let at = match kind {
             Kind::Read => 0,
@@ -175,7 +175,7 @@ impl Grids {
         self.sizes.get_mut(bin)?.get_mut(at)
     }
 
-    /// Records bytes that moved at an unknown time in a bin of the job.
+    /// Adds bytes that moved at an unknown time within a time bin of the job.
     pub(super) fn moment(&mut self, piece: Piece, job: &Span) {
         if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
             let start = job.start_of(piece.bin as usize);
@@ -184,7 +184,7 @@ impl Grids {
         }
     }
 
-    /// Records a call that the program itself made.
+    /// Adds a call that the program itself made to the time bins of the job.
     pub(super) fn own(&mut self, job: &Span, near: &mut Near, kind: Kind, (start, end): (u64, u64), length: u64) {
         if !job.overlaps(start, end) {
             return;
@@ -205,7 +205,7 @@ impl Grids {
         }
     }
 
-    /// Adds the grids of another thread.
+    /// Merges the grids of another thread.
     pub(super) fn merge(&mut self, other: Self) {
         self.job.merge(other.job);
         self.ranks.merge(other.ranks);
@@ -220,7 +220,7 @@ impl Grids {
     }
 }
 
-/// Returns the part of a piece of a call that belongs to `bytes` of the call's `length`.
+/// Returns the share of a piece (a call's part in one time bin) that belongs to `bytes` of the call's `length` bytes.
 #[inline]
 fn share(piece: &Piece, bytes: u64, length: u64) -> Cell {
     Cell {

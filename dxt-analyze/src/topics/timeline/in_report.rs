@@ -1,4 +1,4 @@
-//! Charts and phases on the page; nothing in reports without a page.
+//! Charts and I/O phases on the page; reports without a page have neither.
 
 use super::charts::{self, Drawn, PageData};
 use super::exact;
@@ -15,7 +15,7 @@ use anyhow::Result;
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 
-/// Data of the charts, and the phases; `None` without a page.
+/// Data of the charts, and the timeline with its phases; `None` if there is no page.
 #[derive(Debug)]
 pub(crate) struct OnPage(pub(crate) Option<(PageData, TimelineReport)>);
 
@@ -59,7 +59,7 @@ impl Found for OnPage {
         let about = "When the job did I/O, and what each stretch of it did.";
         let section = |(_, report): &(PageData, TimelineReport)| {
             let mut section = Section::of("phases", "Phases", about, report);
-            // Leaves out the lines that a terminal has instead of charts.
+            // Removes the lines that a terminal shows in place of charts.
             section.view.parts.retain(|part| !matches!(part, Part::Pairs(_)));
             section
         };

@@ -1,9 +1,10 @@
 //! Activity over time. One pass fills bounded grids: rows (the job, ranks, nodes, storage targets, files, offsets of a file) by time
 //! bins, split into slices (file, layer, operation). `timeline`, `report` and `serve` read these grids.
 //!
-//! - `span`: time span and bins; `grid`: cells, and their merging.
-//! - `slices`: calls that are distinguished; `axes`: rows.
-//! - `fill`: the pass; `grids`: the grids it fills; `drawn`: grids as the page reads them; `exact`: single calls, if few.
+//! - `span`: time span and its time bins; `grid`: grid of cells.
+//! - `slices`: sets of calls that are distinguished; `axes`: assignment of ranks, nodes, files and targets to rows.
+//! - `fill`: pass over the segments; `grids`: the grids that it fills; `drawn`: grids in the form for the page; `exact`: single calls, if
+//!   there are few.
 //! - `series`: the job over time; `phases`: its I/O phases; `changes`: changes of activity.
 //! - `unseen`: time ranges with calls but without segments.
 
@@ -25,7 +26,7 @@ pub mod span;
 pub mod unseen;
 pub mod view;
 
-/// Codes of findings: none.
+/// Codes of findings that this topic reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

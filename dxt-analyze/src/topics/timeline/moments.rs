@@ -1,6 +1,6 @@
-//! Start and end times of the calls of a bin.
+//! First start, last end and bytes of the calls in a time bin.
 
-/// Times and bytes of the calls that start, or end, in a bin.
+/// First start, last end and bytes of the calls that start, or end, in one time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
     /// Earliest start in the bin, ns since the job's start; `u64::MAX` if no call starts in it.
@@ -18,7 +18,7 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Adds `other`.
+    /// Merges the values of `other`, for the same time bin.
     pub fn merge(&mut self, other: Self) {
         self.first_ns = self.first_ns.min(other.first_ns);
         self.last_ns = self.last_ns.max(other.last_ns);

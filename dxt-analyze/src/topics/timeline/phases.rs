@@ -1,7 +1,7 @@
-//! I/O phases: stretches of successive calls separated by quiet, cut further where the activity changes.
+//! I/O phases: stretches of successive calls, separated by pauses, and divided further where the activity changes.
 //!
-//! The rules are ours. Quiet is a time without any call of the program in flight, of at least `phase_quiet_share` of the time from the
-//! first call to the last. A change of activity must last as long ([`changes`]).
+//! The rules are this project's. A pause is a time in which no call of the program is in flight, of at least `phase_quiet_share` of the
+//! time from the first call to the last. A change of activity must last at least as long ([`changes`]).
 
 use super::changes;
 use super::grids::Grids;
@@ -15,15 +15,15 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Maximum files that a phase names.
+/// Maximum number of files that a phase names.
 const NAMED: usize = 3;
-/// Minimum share of a phase's bytes for it to be called a read or a write phase.
+/// Minimum share of reads (or writes) in a phase's bytes for it to be called a read (or write) phase.
 const MOSTLY: f64 = 0.9;
 
-/// I/O phase.
+/// I/O phase: a stretch of successive calls between two pauses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// Number, from 1.
+    /// Number of the phase, from 1.
     pub number: usize,
     /// `read`, `write`, `read and write` or `metadata`.
     pub kind: &'static str,
@@ -31,27 +31,27 @@ pub struct Phase {
     pub start_ns: u64,
     /// End of the last call, ns since the job's start.
     pub end_ns: u64,
-    /// Bytes read.
+    /// Bytes read in the phase.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Bytes written in the phase.
     pub bytes_written: u64,
-    /// Calls of the program.
+    /// Number of calls that the program itself made in the phase.
     pub calls: u64,
     /// Time in these calls, ns, summed over processes and threads.
     pub busy_ns: u64,
-    /// Bytes per second of the phase's duration.
+    /// Bytes moved / duration of the phase, in bytes per second.
     pub bandwidth: f64,
-    /// Mean number of calls in flight.
+    /// Mean number of calls in flight during the phase.
     pub concurrency: f64,
-    /// Operation with most time.
+    /// Operation in which the program spent most time.
     pub operation: String,
-    /// Share of this operation in the time in calls.
+    /// Share of this operation in the time in all calls of the phase.
     pub operation_share: f64,
-    /// Files with most time, among the distinguished ones.
+    /// Files with most time in the phase, among those that slices distinguish.
     pub files: Vec<String>,
 }
 
-/// Returns the phases of a job, in order.
+/// Returns the I/O phases of a job, in order of time.
 #[must_use]
 pub fn phases(
     run: &Run,
@@ -75,7 +75,7 @@ pub fn phases(
     for &at in &busy {
         if let Some(stretch) = stretches.last_mut() {
             let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
-            // A call that continues into this bin leaves no quiet, although neither bin has its start or end.
+            // A call that lasts into this bin makes it no pause, although no call starts or ends in either bin.
             if at == stretch.1 + 1 || gap < quiet_ns {
                 stretch.1 = at;
                 continue;
@@ -89,7 +89,7 @@ pub fn phases(
         .flat_map(|(from, to)| {
             let cuts = changes::cuts(bins.get(from..=to).unwrap_or_default(), thresholds.phase_quiet_share, least);
             let begins: Vec<usize> = std::iter::once(from).chain(cuts.into_iter().map(|cut| from + cut)).collect();
-            // Quiet before a cut is in no phase.
+            // A pause before a division belongs to no phase.
             let last = |begin: usize| busy.get(busy.partition_point(|&at| at < begin).checked_sub(1)?).copied();
             let ends = begins.iter().skip(1).filter_map(|&begin| last(begin)).chain([to]).collect::<Vec<_>>();
             begins.into_iter().zip(ends)
@@ -98,7 +98,7 @@ pub fn phases(
     let has_part = |at: usize, is: fn(&(usize, usize)) -> usize| parts.iter().any(|part| is(part) == at);
     let one = |(number, &(from, to)): (usize, &(usize, usize))| {
         let (mut start_ns, mut end_ns) = ends(from, to);
-        // At a cut between neighbouring bins, calls may continue over it.
+        // If neighbouring bins are divided, calls may last across the division.
         if from > 0 && has_part(from - 1, |part| part.1) {
             start_ns = span.start_of(from);
         }

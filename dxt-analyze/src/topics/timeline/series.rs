@@ -1,5 +1,5 @@
-//! The job over time: bandwidth, request sizes and calls in flight by bin, read from the grid of one row. Only the program's own calls
-//! count, so that each byte counts once.
+//! The job over time: bandwidth, request sizes and calls in flight per time bin, read from a grid whose only row is the job. Only calls
+//! that the program itself made count, so that each byte counts once.
 
 use super::grid::Cell;
 use super::grids::Grids;
@@ -8,43 +8,43 @@ use super::span::Span;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Time bin of the job.
+/// One time bin of the job, with the bytes and calls in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bin {
-    /// Start, ns since the job's start.
+    /// Start of the bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes read in the bin; those of a call are distributed evenly over its duration.
+    /// Bytes read in the bin; the bytes of a call are distributed evenly over its duration.
     pub bytes_read: u64,
-    /// Bytes written in the bin; those of a call are distributed evenly over its duration.
+    /// Bytes written in the bin; the bytes of a call are distributed evenly over its duration.
     pub bytes_written: u64,
     /// Bytes of the reads and writes that start in the bin, wherever they end.
     pub bytes_begun: u64,
-    /// Reads that start in the bin.
+    /// Number of reads that start in the bin.
     pub reads: u64,
-    /// Writes that start in the bin.
+    /// Number of writes that start in the bin.
     pub writes: u64,
-    /// Other calls that start in the bin.
+    /// Number of all other calls that start in the bin.
     pub metadata_calls: u64,
-    /// Time in reads, ns, summed over processes and threads.
+    /// Time in reads within the bin, ns, summed over processes and threads.
     pub read_ns: u64,
-    /// Time in writes, ns, summed over processes and threads.
+    /// Time in writes within the bin, ns, summed over processes and threads.
     pub write_ns: u64,
-    /// Time in other calls, ns, summed over processes and threads.
+    /// Time in all other calls within the bin, ns, summed over processes and threads.
     pub metadata_ns: u64,
-    /// Reads by size: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of reads by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub read_sizes: [u64; SIZE_BINS],
-    /// Writes by size: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of writes by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub write_sizes: [u64; SIZE_BINS],
 }
 
 impl Bin {
-    /// Returns the time in calls of every kind, ns.
+    /// Returns the time in calls of all kinds within the bin, ns.
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.read_ns.saturating_add(self.write_ns).saturating_add(self.metadata_ns)
     }
 
-    /// Returns the mean bytes of the reads and writes that start in the bin.
+    /// Returns the mean size in bytes of the reads and writes that start in the bin; `None` if there are none.
     #[must_use]
     pub fn mean_size(&self) -> Option<f64> {
         let calls = self.reads.saturating_add(self.writes);
@@ -59,7 +59,7 @@ impl Bin {
     }
 }
 
-/// Returns the bins of a job.
+/// Returns the time bins of the job in order, read from `grids`.
 #[must_use]
 pub fn bins(span: &Span, slices: &Slices, grids: &Grids) -> Vec<Bin> {
     let mut out: Vec<Bin> = (0..span.bins as usize)

@@ -1,5 +1,5 @@
-//! Slices: calls by file, layer, operation and caller. Those with most time are distinguished; the rest is merged by layer and kind, so
-//! that the number of slices is bounded.
+//! Slices: sets of calls with the same file, layer, operation and caller. Those with most time stay separate; all others are merged by
+//! layer and kind, so that the number of slices is bounded.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx};
 use crate::shared::totals::StreamTotal;
@@ -8,27 +8,27 @@ use std::collections::BTreeMap;
 use trace_format::meta::HeatDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Maximum files distinguished.
+/// Maximum number of files that are distinguished in slices.
 pub const FILES: usize = 8;
-/// Maximum slices distinguished; the rest makes at most six more per layer.
+/// Maximum number of separate slices; the merged rest adds at most six per layer.
 const SLICES: usize = 40;
-/// Mark of a stream in no slice: failed calls, or calls left out by the selection.
+/// Slice index of a stream whose calls are in no slice: they failed, or are not selected.
 pub const NO_SLICE: u16 = u16::MAX;
 
-/// Kind of a call.
+/// Kind of activity: read, write, or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Transfers from files.
+    /// Calls that transfer data from a file.
     Read,
-    /// Transfers to files.
+    /// Calls that transfer data to a file.
     Write,
     /// All other calls: open, close, seek, sync, lock and so on.
     Metadata,
 }
 
 impl Kind {
-    /// Returns the kind of an operation class.
+    /// Returns the kind of activity of an operation class.
     #[must_use]
     pub fn of(class: Option<OpClass>) -> Self {
         match class {
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the kind of activity.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,18 +49,18 @@ impl Kind {
     }
 }
 
-/// Calls in a slice.
+/// Set of calls with the same file, layer, operation and caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
     /// Index into [`Run::files`]; `None` for all files that are not distinguished.
     pub file: Option<FileId>,
     /// Name of the layer.
     pub layer: &'static str,
-    /// True if MPI-IO or HDF5 made the calls inside one of its own.
+    /// True for calls made inside a call of MPI-IO or HDF5.
     pub nested: bool,
     /// Kind of the calls.
     pub kind: Kind,
-    /// Operation and form of reads and writes, such as `write collective`.
+    /// Operation and call variant of reads and writes, such as `write collective`.
     pub op: String,
 }
 
@@ -73,7 +73,8 @@ impl Slice {
         Self { file: Some(stream.file), layer: op.layer_name(), nested, kind, op: name }
     }
 
-    /// Returns the slice of bytes over time. POSIX bytes include those of MPI-IO's calls, and are nested if there are any.
+    /// Returns the slice of a heat map (bytes over time). Bytes at the POSIX layer include those of MPI-IO's calls; if there are any, the
+    /// slice counts as nested.
     fn of_heat(run: &Run, process: &Process, def: &HeatDef) -> Self {
         let of_mpi = |stream: &Stream| run.op(stream).layer == Some(Layer::Mpiio) && run.op(stream).is_data();
         let through_mpi =
@@ -100,21 +101,21 @@ impl Slice {
     }
 }
 
-/// Slices of a run.
+/// Slices of a run, and the slice of each stream.
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    /// Slices by index.
+    /// All slices; other tables contain indices into this list.
     pub all: Vec<Slice>,
-    /// Distinguished files, most time first.
+    /// Files that are distinguished, those with most time first.
     pub files: Vec<FileId>,
-    /// Slice, or [`NO_SLICE`], by process and stream index.
+    /// Slice index of each stream, by process and stream index; [`NO_SLICE`] for streams in no slice.
     pub of_stream: Vec<Vec<u16>>,
-    /// Slice by process and index into [`crate::model::Process::heat`].
+    /// Slice index of each heat map, by process and index into [`crate::model::Process::heat`].
     pub of_heat: Vec<Vec<u16>>,
 }
 
 impl Slices {
-    /// Chooses the slices by the time of each stream in `totals`.
+    /// Chooses the slices that stay separate, by the time of each stream in `totals`.
     #[must_use]
     pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
         let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<FileId>>();
@@ -180,7 +181,7 @@ fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
     run.process(total.process)?.stream(total.stream)
 }
 
-/// Returns files by the time of the program's own calls on them, most time first.
+/// Returns the files by the time that the program spent in its own calls on them, most time first.
 #[must_use]
 pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<FileId> {
     let mut times: BTreeMap<FileId, u64> = BTreeMap::new();

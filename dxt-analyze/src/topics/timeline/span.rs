@@ -1,10 +1,10 @@
-//! Time span, divided into bins of equal, round width.
+//! Time span that is divided into time bins of equal, round width.
 
 use super::unseen::unseen;
 use crate::model::Run;
 use serde::Serialize;
 
-/// Time span and its bins.
+/// Time span and the time bins that divide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
     /// Start, ns since the job's start; a multiple of the width.
@@ -13,34 +13,34 @@ pub struct Span {
     pub until_ns: u64,
     /// Width of a bin, ns: 1, 2 or 5 times a power of ten.
     pub width_ns: u64,
-    /// Number of bins.
+    /// Number of time bins.
     pub bins: u32,
 }
 
-/// Part of a call that lies in one bin.
+/// Part of a call that lies in one time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Bin.
+    /// Index of the time bin.
     pub bin: u32,
-    /// Time in the bin, ns.
+    /// Time of the call within the bin, ns.
     pub busy_ns: u64,
-    /// Bytes, in proportion to time.
+    /// Bytes of the call within the bin, in proportion to time.
     pub bytes: u64,
     /// 1 in the bin where the call starts, else 0.
     pub calls: u64,
 }
 
-/// Bin and its time range, ns since the job's start.
+/// Time bin found last, with its time range; caches the result of a division.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
-    /// Index of the bin.
+    /// Index of the time bin.
     pub bin: u32,
     from: u64,
     until: u64,
 }
 
 impl Near {
-    /// True if a call lies in the time range.
+    /// True if a call lies entirely within the cached time bin.
     #[inline]
     #[must_use]
     pub fn holds(&self, start: u64, end: u64) -> bool {
@@ -49,29 +49,29 @@ impl Near {
 }
 
 impl Span {
-    /// Creates the span from `from_ns` to `until_ns` with at most `most` bins.
+    /// Creates the span from `from_ns` to `until_ns`, divided into at most `most` time bins.
     #[must_use]
     pub fn new(from_ns: u64, until_ns: u64, most: u32) -> Self {
         let most = u64::from(most.max(2));
         let until_ns = until_ns.max(from_ns.saturating_add(1));
         let from_ns = from_ns.min(until_ns - 1);
-        // One bin less, since the first one begins at a multiple of the width.
+        // Leaves room for one more bin, since the first bin begins at a multiple of the width.
         let width_ns = round_up((until_ns - from_ns).div_ceil(most - 1));
         let from_ns = from_ns - from_ns % width_ns;
         let bins = (until_ns - from_ns).div_ceil(width_ns).clamp(1, most) as u32;
         Self { from_ns, until_ns, width_ns, bins }
     }
 
-    /// Creates the span of a run: from first to last segment or byte over time, limited to the selected time window.
+    /// Creates the span of a run, from its first to its last segment or heat map byte, limited to the selected time window.
     ///
-    /// Begins at the job's start if that is not far. If the run has bytes over time only, bins are at least as wide as theirs.
+    /// Begins at the job's start if the first segment is close to it. If the run has only heat maps (bytes over time), the time bins are at
+    /// least as wide as theirs.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
         Self::until_at_least(run, most, 0)
     }
 
-    /// Creates the span for charts, which includes time ranges with calls but without segments ([`super::unseen`]), since charts hatch
-    /// them.
+    /// Creates the span for charts. It includes time ranges with calls but without segments ([`super::unseen`]), which charts show hatched.
     #[must_use]
     pub fn of_charts(run: &Run, most: u32) -> Self {
         let ends = unseen(run).into_iter().map(|stretch| stretch.until_ns);
@@ -109,7 +109,7 @@ impl Span {
         Self::new(from, until.max(from), most)
     }
 
-    /// Returns the start of a bin, ns since the job's start.
+    /// Returns the start of a time bin, ns since the job's start.
     #[must_use]
     pub fn start_of(&self, bin: usize) -> u64 {
         self.from_ns.saturating_add(self.width_ns.saturating_mul(bin as u64))
@@ -122,13 +122,13 @@ impl Span {
         start < self.until_ns && end >= self.from_ns
     }
 
-    /// Returns the time range of a bin, cut to the span.
+    /// Returns the time range of a time bin, limited to the span.
     fn of_bin(&self, bin: u32) -> Near {
         let from = self.start_of(bin as usize);
         Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }
     }
 
-    /// Returns the bin of a time, or the nearest bin. `near` caches the last one, which most times are in.
+    /// Returns the time bin that contains `time`, or the nearest bin. `near` caches the last bin found, which most times fall into.
     #[inline]
     pub fn bin(&self, time: u64, near: &mut Near) -> u32 {
         if !(near.from..near.until).contains(&time) {
@@ -138,7 +138,7 @@ impl Span {
         near.bin
     }
 
-    /// Fast path of [`Span::cut`], without a division if the call lies in the near bin.
+    /// Fast path of [`Span::cut`] that avoids a division if the call lies in the cached time bin.
     #[inline]
     pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !near.holds(start, end) {
@@ -153,7 +153,7 @@ impl Span {
         each(Piece { bin: near.bin, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
     }
 
-    /// Cuts a call of `bytes` at the borders of bins; `each` gets the parts within the span.
+    /// Divides a call of `bytes` at the borders of time bins, and calls `each` with each part that lies within the span.
     #[inline]
     pub fn cut(&self, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !self.overlaps(start, end) {
@@ -166,7 +166,7 @@ impl Span {
             return each(Piece { bin: first as u32, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
         }
         let duration = u128::from(end.saturating_sub(start).max(1));
-        // Parts are differences of rounded sums, so that they add up to the whole.
+        // Parts are differences of rounded cumulative sums, so that they add up to the whole.
         let until = |time: u64| (u128::from(bytes) * u128::from(time.saturating_sub(start)) / duration) as u64;
         let mut at = start.max(self.from_ns);
         for number in first..=last {
@@ -180,14 +180,14 @@ impl Span {
     }
 }
 
-/// Returns the last nanosecond of a call: a call that ends where a bin begins has no part in that bin.
+/// Returns the last nanosecond that counts for a call: a call that ends where a time bin begins has no part in that bin.
 #[inline]
 #[must_use]
 pub fn last_moment(start: u64, end: u64) -> u64 {
     end.saturating_sub(1).max(start)
 }
 
-/// Returns the next number in 1, 2, 5, 10, 20, 50, ...
+/// Returns the smallest number in 1, 2, 5, 10, 20, 50, ... that is at least `value`.
 pub(crate) fn round_up(value: u64) -> u64 {
     let mut power = 1_u64;
     loop {
@@ -209,7 +209,7 @@ mod tests {
     fn pieces(span: &Span, start: u64, end: u64, bytes: u64) -> Vec<(u32, u64, u64, u64)> {
         let mut out = Vec::new();
         span.cut(start, end, bytes, |piece| out.push((piece.bin, piece.busy_ns, piece.bytes, piece.calls)));
-        // The parts do not depend on the near bin.
+        // The parts do not depend on the cached bin.
         for last in [0, start.saturating_sub(10), start, start.saturating_add(10), end] {
             let (mut near, mut same) = (Near::default(), Vec::new());
             span.cut_near(&mut near, last, last, 1, |_| {});

@@ -1,5 +1,5 @@
-//! Time ranges in which a process has no segments although it made calls: its buffer was full, or Darshan's DXT had no more room. Charts
-//! hatch them, to distinguish calls without a record from no calls.
+//! Time ranges in which a process made calls but has no segments: its trace buffer was full, or Darshan's DXT ran out of memory. Charts
+//! show them hatched, to distinguish unrecorded calls from no calls.
 
 use super::axes::Axis;
 use crate::model::{FileId, Process, ProcessId, Run};
@@ -7,7 +7,7 @@ use crate::shared::completeness::{cut_files, heat_goes_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Time range of one process, of one file if known.
+/// Time range with calls but without segments, of one process, and of one file if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// Index into [`Run::processes`].
@@ -20,31 +20,31 @@ pub struct Unseen {
     pub until_ns: u64,
 }
 
-/// Time ranges of a chart's row, merged from the first to the last.
+/// Time range with calls but without segments in one row of a chart; several ranges are merged from the first start to the last end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnseenRow {
-    /// Row.
+    /// Index of the chart's row.
     pub row: u32,
     /// Start, ns since the job's start.
     pub from_ns: u64,
     /// End, ns since the job's start.
     pub until_ns: u64,
-    /// Number of processes with such a time range.
+    /// Number of processes with such a time range in the row.
     pub processes: u64,
 }
 
-/// Kind of the rows.
+/// Kind of rows in a chart, for assigning time ranges to them.
 #[derive(Clone, Copy, Debug)]
 pub enum By<'a> {
-    /// Rows of ranks or nodes.
+    /// Rows show ranks or nodes; time ranges are assigned by process.
     Process(&'a Axis),
-    /// Rows of files.
+    /// Rows show files; time ranges are assigned by file.
     File(&'a Axis),
-    /// Rows of storage targets, given by their number; calls without segments may be in any.
+    /// Rows show storage targets; holds their number. Calls without segments may belong to any target.
     Any(usize),
 }
 
-/// Returns all time ranges of a run.
+/// Returns all time ranges of a run with calls but without segments.
 #[must_use]
 pub fn unseen(run: &Run) -> Vec<Unseen> {
     let mut out = Vec::new();
@@ -58,7 +58,7 @@ pub fn unseen(run: &Run) -> Vec<Unseen> {
     out
 }
 
-/// Adds the time ranges of DXT, which keeps the first segments: from the last segment to the end of the run.
+/// Adds the time ranges for Darshan's DXT, which keeps only the first segments: from the last segment to the end of the run.
 fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
     let Some(from_ns) = ends.max() else { return };
@@ -71,7 +71,7 @@ fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>
     }
 }
 
-/// Adds the time ranges of a tracer with a full buffer, which folds further calls into counters that have first start and last end.
+/// Adds the time ranges for a tracer whose buffer was full: further calls have only counters, which include first start and last end.
 fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let mut files: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
@@ -89,7 +89,7 @@ fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec
     }));
 }
 
-/// Merges time ranges by row of a chart; rows without any are left out.
+/// Merges the time ranges that belong to the same row of a chart; rows without time ranges are omitted.
 #[must_use]
 pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     let mut rows: BTreeMap<u32, (UnseenRow, Option<ProcessId>)> = BTreeMap::new();
@@ -114,7 +114,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     rows.into_values().map(|(row, _)| row).collect()
 }
 
-/// Merges the time ranges of one file.
+/// Merges the time ranges of one file into one; `None` if the file has none.
 #[must_use]
 pub fn of_file(all: &[Unseen], file: FileId) -> Option<UnseenRow> {
     let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();

@@ -1,4 +1,4 @@
-//! `timeline` command: the job over time. One pass finds the operations and files that matter, another one their times.
+//! `timeline` command: the job over time. The first pass finds the operations and files with most time, the second pass their times.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -20,16 +20,16 @@ use anyhow::Result;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// The job over time.
+/// Result of `timeline`: bandwidth, calls and phases of the job over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
-    /// Time span and width of the bins.
+    /// Time span covered, and width of its time bins.
     pub span: Span,
-    /// I/O phases.
+    /// I/O phases, in order.
     pub phases: Vec<Phase>,
-    /// Bins, in order.
+    /// Time bins of the job, in order.
     pub bins: Vec<Bin>,
-    /// Reason if there is nothing to show.
+    /// Reason why there is nothing to show; `None` if there is something.
     pub nothing: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -46,7 +46,7 @@ pub fn timeline(args: &Args) -> Result<TimelineReport> {
     Ok(timeline_of(&run, args.options.bins))
 }
 
-/// Computes the timeline of a loaded run, in at most `most` bins.
+/// Computes the timeline of a loaded run, with at most `most` time bins.
 #[must_use]
 pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     let bar = Bar::new(run.segments(), "totals");
@@ -60,7 +60,7 @@ pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     read_off(run, &activity, &grids, &lost)
 }
 
-/// Creates the report from the job's own row of the grids.
+/// Creates the report from the grid whose only row is the job.
 pub(crate) fn read_off(run: &Run, activity: &Activity<'_>, grids: &Grids, lost: &Lost) -> TimelineReport {
     let bins = bins(&activity.job, activity.slices, grids);
     let phases = phases(run, &activity.job, activity.slices, grids, &bins, &run.thresholds);
@@ -155,7 +155,7 @@ fn phase_table(phases: &[Phase]) -> Table {
         .done()
 }
 
-/// Returns the bins for CSV only: a terminal has sparklines.
+/// Returns the table of time bins, for CSV only: a terminal shows sparklines instead.
 fn bin_table(bins: &[Bin], width_ns: u64) -> Table {
     let rate = |bytes: u64| Cell::Rate(bytes as f64 / (width_ns as f64 / 1e9));
     let in_flight = |bin: &Bin| bin.busy_ns() as f64 / width_ns.max(1) as f64;

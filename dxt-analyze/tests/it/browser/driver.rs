@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Lock that limits the tests to one browser at a time: each takes a processor for itself.
+/// Lock that limits the tests to one browser at a time: each browser keeps a whole CPU busy.
 static ONE: Mutex<()> = Mutex::const_new(());
 
-/// Returns true if a browser can be started; otherwise reports the reason.
+/// Returns true if Chromium can be started; otherwise reports the reason.
 pub(crate) fn available() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let have = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -44,7 +44,7 @@ impl WebDriverCompatibleCommand for ReadLog {
     }
 }
 
-/// Command of the Chrome DevTools protocol.
+/// Command of the Chrome DevTools protocol: method name and parameters.
 #[derive(Debug)]
 struct DevTools(&'static str, Value);
 
@@ -95,7 +95,7 @@ impl Browser {
         Self { client, driver, _profile: profile, _one: one }
     }
 
-    /// Opens a page and waits until its charts are drawn.
+    /// Opens the page at `address` and waits until its charts are drawn.
     pub(crate) async fn open(&self, address: &str) {
         self.client.goto(address).await.unwrap();
         self.until("return dxt.loadedMs > 0").await;
@@ -106,7 +106,7 @@ impl Browser {
         self.client.execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// Waits until a script returns true, at most ten seconds.
+    /// Waits until a JavaScript returns true; fails after ten seconds.
     pub(crate) async fn until(&self, script: &str) {
         for _ in 0..200 {
             if self.client.execute(script, Vec::new()).await.is_ok_and(|found| found == Value::Bool(true)) {
@@ -117,7 +117,7 @@ impl Browser {
         panic!("never true: {script}");
     }
 
-    /// Clicks on an element, scrolled to the middle of the window, where nothing covers it.
+    /// Clicks on the element that `css` selects, after scrolling it to the middle of the window, where nothing covers it.
     pub(crate) async fn click(&self, css: &str) {
         self.js(&format!("document.querySelector({css:?}).scrollIntoView({{ block: 'center' }})")).await;
         self.client.find(Locator::Css(css)).await.unwrap().click().await.unwrap();
@@ -127,18 +127,18 @@ impl Browser {
         self.client.find(Locator::Css(css)).await.unwrap().send_keys(keys).await.unwrap();
     }
 
-    /// Presses a key at the current focus, even if no element has it, as behind the last control.
+    /// Presses a key. The key goes to the focused element, or to the page if no element has the focus (as after the last control).
     pub(crate) async fn press(&self, value: char) {
         let keys = KeyActions::new("keys".into()).then(KeyAction::Down { value }).then(KeyAction::Up { value });
         self.client.perform_actions(keys).await.unwrap();
     }
 
-    /// Chooses an option of a list.
+    /// Selects the option `value` of the drop-down list that `css` selects.
     pub(crate) async fn choose(&self, css: &str, value: &str) {
         self.client.find(Locator::Css(css)).await.unwrap().select_by_value(value).await.unwrap();
     }
 
-    /// Moves the pointer along points of the window; if `press`, presses at the first and releases at the last.
+    /// Moves the pointer through `places` (window coordinates). If `press` is true, holds the button down from the first point to the last.
     pub(crate) async fn pointer(&self, places: &[(f64, f64)], press: bool) {
         let mut mouse = MouseActions::new("mouse".into());
         for (number, &(x, y)) in places.iter().enumerate() {
@@ -154,20 +154,20 @@ impl Browser {
         self.client.perform_actions(mouse).await.unwrap();
     }
 
-    /// Turns the wheel by one tick at a point of the window, with Ctrl held.
+    /// Turns the mouse wheel by one tick at (`x`, `y`) in the window, with Ctrl held.
     pub(crate) async fn wheel(&self, x: f64, y: f64) {
         const CTRL: u32 = 2;
         let tick = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -100, "modifiers": CTRL });
         self.client.issue_cmd(DevTools("Input.dispatchMouseEvent", tick)).await.unwrap();
     }
 
-    /// Sets `prefers-color-scheme`.
+    /// Sets the preferred colour scheme (`prefers-color-scheme`): `light` or `dark`.
     pub(crate) async fn prefer(&self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", features)).await.unwrap();
     }
 
-    /// Sets the CSS media type of the page.
+    /// Sets the CSS media type of the page: `screen` or `print`.
     pub(crate) async fn media(&self, medium: &str) {
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", json!({ "media": medium }))).await.unwrap();
     }
@@ -180,7 +180,7 @@ impl Browser {
         base64::engine::general_purpose::STANDARD.decode(printed["data"].as_str().unwrap()).unwrap()
     }
 
-    /// Sets the size of the page's window, which may be very small.
+    /// Sets the size of the page's window in pixels, which may be smaller than browsers normally permit.
     pub(crate) async fn resize(&self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.client.issue_cmd(DevTools("Emulation.setDeviceMetricsOverride", size)).await.unwrap();
@@ -191,7 +191,7 @@ impl Browser {
         self.client.issue_cmd(ReadLog("browser")).await.unwrap().as_array().unwrap().clone()
     }
 
-    /// Returns the addresses requested since the last call, without those of the browser's start page.
+    /// Returns the addresses requested since the last call, excluding those of the browser's start page.
     pub(crate) async fn requests(&self) -> Vec<String> {
         let log = self.client.issue_cmd(ReadLog("performance")).await.unwrap();
         let messages = log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap_or_default());

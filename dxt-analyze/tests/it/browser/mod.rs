@@ -1,4 +1,5 @@
-//! Tests of the page in a real browser, from disk and from `serve`, by pointer and by keys. Reported as skipped without Chromium.
+//! Tests of the report page in a real browser: opened as a file and served by `serve`, by pointer and by keyboard. Reported as skipped
+//! without Chromium.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 pub(crate) mod driver;
@@ -12,7 +13,8 @@ mod wide;
 
 use std::path::Path;
 
-/// JavaScript that returns true if the page fits the window, and the problems of its figures: too wide, or texts that overlap.
+/// JavaScript that returns two values: true if the page fits the window, and a list of figures of a wrong size or with misplaced or
+/// overlapping texts.
 const DRAWINGS_FIT: &str = "const out = [];
                  for (const svg of document.querySelectorAll('svg.figure')) {
                    const box = svg.getBoundingClientRect();
@@ -32,11 +34,11 @@ fn synth(folder: &Path, args: &[&str]) -> String {
     path
 }
 
-/// Writes the page of a trace; returns its address.
+/// Writes the report page of a trace; returns the page's address.
 fn page_of(folder: &Path, trace: &str) -> String {
     let page = folder.join("report.html").display().to_string();
     let output = crate::common::run(&["report", trace, "-o", &page]);
-    // Exit code 3: done, but the trace is incomplete.
+    // Exit code 3: the page was written, but the trace is incomplete.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     format!("file://{page}")
 }

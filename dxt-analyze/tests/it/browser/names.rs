@@ -1,4 +1,4 @@
-//! Tests of names that contain code: they are shown as text.
+//! Tests of file and program names that contain HTML or JavaScript: the page shows them as text and never executes them.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::page_of;
@@ -32,7 +32,7 @@ async fn hostile_names_do_nothing() {
     let path = put(folder.path(), "a.dxt", &trace(&about, processes.collect()));
     let browser = Browser::start(1280, 800).await;
     browser.open(&page_of(folder.path(), &path)).await;
-    // Every place that shows a name: lists, rows, tables, tooltips.
+    // Opens every part of the page that shows a name: lists, rows, tables, tooltips.
     browser.click("[data-view=files]").await;
     browser.click("[data-view=nodes]").await;
     browser.click("[data-view=ranks]").await;

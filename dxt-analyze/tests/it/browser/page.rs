@@ -9,7 +9,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Log with bytes over time but no calls.
+/// A Darshan log with heat maps only (bytes over time, but no calls) still gives a timeline.
 #[tokio::test]
 async fn a_page_of_heat_maps_alone_has_a_timeline() {
     if !available() {
@@ -25,7 +25,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
              return Array.from({ length: rows }, (_, row) => bytes.slice(row * bins, (row + 1) * bins).reduce((a, b) => a + b))")
         .await;
     assert_eq!(drawn, serde_json::json!([1007, 2007]));
-    // Calls in flight and their sizes are unknown at all times.
+    // The number of calls in flight and the call sizes are unknown at all times.
     let hatched = browser
         .js("return dxt.series.chart.getOption().series.filter(({ name }) => name === 'no data').map(({ markArea }) => markArea?.data?.length ?? 0)")
         .await;
@@ -50,7 +50,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
     browser.end().await;
 }
 
-/// GCRM case: 256 ranks, one file, 14 slow writes; few enough to be drawn call by call.
+/// Case of the GCRM application: 256 ranks, one file, 14 slow writes. Calls are few enough to be drawn one by one.
 #[tokio::test]
 async fn everything_on_the_page_works_and_nothing_is_fetched() {
     if !available() {
@@ -61,7 +61,7 @@ async fn everything_on_the_page_works_and_nothing_is_fetched() {
     let browser = Browser::start(1280, 800).await;
     browser.open(&address).await;
     browser.picture("gcrm-first-screen").await;
-    // First screen: the ledger, the verdict as a sentence, all findings by saving, and the first three with advice.
+    // First screen: the time ledger, the verdict as a sentence, all findings by saving, and the first three with advice.
     let found = browser
         .js("const rows = [...document.querySelectorAll('#t-findings tbody tr')];
              const saves = rows.map((row) => Number(row.querySelector('[data-value]').dataset.value));
@@ -117,7 +117,7 @@ async fn folded_sections_open_where_they_are_asked_for(browser: &Browser) {
     assert_eq!(browser.js(seen).await, false);
     browser.click("nav a[href='#stripes']").await;
     assert_eq!((all().await, browser.js(seen).await), (1, true.into()));
-    // Opened through its address, as from a mail.
+    // Opens a section through its address, as from a link in a mail.
     browser.js("location.hash = '#counters'").await;
     browser.until("return document.querySelector('#counters details').open").await;
     browser
@@ -339,7 +339,7 @@ async fn thousands_of_ranks_fit_a_narrow_window() {
     browser.end().await;
 }
 
-/// At all usual widths, light, dark and on paper, no element is wider than the window and none overlaps another.
+/// At all usual window widths, in light and dark mode and on paper, no element is wider than the window and none overlaps another.
 #[tokio::test]
 async fn the_first_screen_fits_every_window() {
     if !available() {
@@ -381,7 +381,7 @@ async fn the_first_screen_fits_every_window() {
     browser.end().await;
 }
 
-/// Figures of the signatures, at every width and in dark mode: present, exactly as wide as the page, and labelled.
+/// Figures of the I/O signatures (access patterns), at every width and in dark mode: present, exactly as wide as the page, and labelled.
 #[tokio::test]
 async fn figures_of_the_signatures_fit_every_window() {
     if !available() {

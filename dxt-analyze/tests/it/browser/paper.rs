@@ -1,4 +1,4 @@
-//! Tests of the printed page: first screen and charts fit the paper and cover the whole run; the screen is restored afterwards.
+//! Tests of the printed page: the first screen and the charts fit the paper and cover the whole run. The screen is restored after printing.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::{page_of, synth};

@@ -1,4 +1,4 @@
-//! Tests of the page from `serve`: zoomed in deeply, it shows single calls that were not embedded.
+//! Tests of the page served by `serve`: at high zoom, it fetches and shows single calls that the page itself does not contain.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::synth;
@@ -6,7 +6,7 @@ use crate::common::command;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-/// Server that ends with the test.
+/// Child process of `dxt-analyze serve`, killed on drop.
 struct Server(Child);
 
 impl Drop for Server {
@@ -16,7 +16,7 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server for a trace; returns it with its address.
+/// Starts `serve` for a trace; returns the process and the page's address.
 fn serve(trace: &str) -> (Server, String) {
     let mut child = command(&["serve", trace]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
@@ -24,7 +24,7 @@ fn serve(trace: &str) -> (Server, String) {
     (Server(child), line.trim().to_owned())
 }
 
-/// Forty wheel ticks request only few finer grids; the page announces these, and gets the grid of the last view.
+/// Forty wheel ticks cause only a few requests for finer data. The page announces each request, and gets the data of the last view.
 #[tokio::test]
 async fn forty_ticks_of_the_wheel_make_few_requests() {
     if !available() {
@@ -57,7 +57,7 @@ async fn forty_ticks_of_the_wheel_make_few_requests() {
         browser.requests().await.into_iter().filter(|request| request.contains("/tile?")).collect();
     // A busy machine may pause between two ticks, but not at each.
     assert!((1..=5).contains(&asked.len()), "{asked:?}");
-    // The view is refined as long as finer data exists.
+    // The view is refined until no finer data exists.
     browser.js("dxt.zoomTo(30e6, 30.2e6, 4, 8)").await;
     browser.until("return dxt.map.singles !== null && document.getElementById('refining').hidden").await;
     assert_eq!(browser.console().await, Vec::<serde_json::Value>::new());
@@ -65,7 +65,7 @@ async fn forty_ticks_of_the_wheel_make_few_requests() {
     drop(server);
 }
 
-/// A pending request is cancelled once the view has changed.
+/// A pending request is cancelled when the view changes.
 #[tokio::test]
 async fn what_nobody_wants_any_more_is_taken_back() {
     if !available() {

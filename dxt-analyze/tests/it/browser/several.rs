@@ -1,4 +1,4 @@
-//! Tests of pages on several runs: they fit every window, sort, use distinct colours, and fetch nothing.
+//! Tests of pages that compare several runs: they fit every window, can be sorted, use distinct colours, and fetch nothing.
 
 use crate::browser::DRAWINGS_FIT;
 use crate::browser::driver::{Browser, available};

@@ -1,4 +1,5 @@
-//! Tests of the timeline's colours: reads and writes differ at every zoom, colours deepen with the load, and time without data is hatched.
+//! Tests of the timeline's colours: reads and writes differ at every zoom, colours get stronger with the load, and time without data is
+//! hatched.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::page_of;
@@ -7,14 +8,14 @@ use serde_json::Value;
 use trace_format::counters::Counters;
 use trace_format::meta::Missing;
 
-/// Writes a trace of two ranks that read for 2 s and write for 2 s, with too many calls for individual bars and rising load.
+/// Writes a trace of two ranks that read for 2 s, then write for 2 s. The load rises, and calls are too many to be drawn individually.
 fn busy(folder: &std::path::Path) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
         one.process.info.end_ns = 4_000_000_000;
         for step in 0..16_000_u64 {
             let start = step * 250_000;
-            // In steps of 0.5 s: 10 %, 40 %, 70 %, 98 %, twice.
+            // Busy fraction in steps of 0.5 s: 10 %, 40 %, 70 %, 98 %, then the same again.
             let takes = [25_000, 100_000, 175_000, 245_000][(step / 2000 % 4) as usize];
             let (offset, end) = ((step * 4096) as i64, start + takes);
             if step < 8000 {
@@ -29,7 +30,8 @@ fn busy(folder: &std::path::Path) -> String {
     crate::common::put(folder, "busy.dxt", &bytes)
 }
 
-/// JavaScript function `pixels(time, row, count)`: pixels of the visible timeline from a time in ns on.
+/// JavaScript that defines `pixels(time, row, count)`: colours of `count` pixels in a row of the displayed timeline, starting at `time` in
+/// ns.
 const LOOK: &str = "const chart = dxt.map.chart; chart.getZr().refreshImmediately();
      const canvas = chart.getDom().querySelector('canvas'); const ratio = canvas.width / canvas.clientWidth;
      const seen = document.createElement('canvas'); [seen.width, seen.height] = [canvas.width, canvas.height];
@@ -94,7 +96,7 @@ async fn parts_in_a_box_beside_the_pointer_add_up() {
     let trace = busy(folder.path());
     let browser = Browser::start(1280, 900).await;
     browser.open(&page_of(folder.path(), &trace)).await;
-    // Thirds of various totals, in each unit.
+    // Thirds of various totals, in every unit of measure.
     let sums = "const number = (text) => Number(text.replaceAll(',', '').match(/^[\\d.]+/)[0]);
          const bad = [];
          for (const parts of [[1, 1, 1], [3333, 3333, 3334], [1e6, 2e6, 3e6 + 1], [5, 0, 0], [999999, 1, 1], [0.4, 0.4, 0.4], [1e9, 1e12, 3e15], [0, 0, 0]])
@@ -120,7 +122,7 @@ async fn parts_in_a_box_beside_the_pointer_add_up() {
     browser.end().await;
 }
 
-/// Returns true if the pixels are hatched: some of a line are painted, not all, and all are grey.
+/// Returns true if a line of pixels is hatched: some pixels, but not all, differ from the background colour `back`, and all are grey.
 fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     let own = |pixel: &&[f64; 3]| (0..3).any(|part| (pixel[part] - back[part]).abs() > 12.0);
     let grey = |pixel: &[f64; 3]| (pixel[0] - pixel[2]).abs() < 40.0;
@@ -128,7 +130,8 @@ fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     painted > 0 && painted < line.len() && line.iter().all(grey)
 }
 
-/// Writes a trace of two ranks of 4 s; ranks in `cut` have segments for the first second, then only counts.
+/// Writes a trace of two ranks that run for 4 s. Ranks in `cut` have segments (recorded calls) for the first second only; their later calls
+/// are only counted.
 fn cut(folder: &std::path::Path, cut: &[i32]) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");

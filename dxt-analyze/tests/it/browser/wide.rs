@@ -1,4 +1,5 @@
-//! Tests of oversized content: frames that scroll say so; tables have captions, and files are named by the last part of their path.
+//! Tests of content wider than the window: scrolling frames indicate it, tables have captions, and files are shown by the last part of
+//! their path.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::{page_of, synth};

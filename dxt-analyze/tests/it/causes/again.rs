@@ -188,7 +188,8 @@ fn pieces_of_hdf5s_data_are_not_its_metadata() {
     assert!(sentence(&columns(64)).contains("write the metadata"), "{}", sentence(&columns(64)));
 }
 
-/// Reports on a process that appends records of 32 KiB and rewrites the first 512 bytes after every `every`-th record.
+/// Returns the JSON report on a synthetic process that appends records of 32 KiB. After every `every`-th record, it rewrites the first 512
+/// bytes.
 fn with_header(every: u64) -> serde_json::Value {
     let mut one = process(-1, "n");
     for record in 0..60_u64 {

@@ -7,7 +7,8 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Reports on eight ranks that write 1 MiB each in ten collective calls to a file of eight stripes; rank 0 moves all data in 40 ms.
+/// Returns the JSON report on a synthetic run of eight ranks that write 1 MiB each in ten collective calls to a file of eight stripes; rank
+/// 0 moves all data in 40 ms.
 fn one_of_eight(stripe: u32, nodes: u64) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank % nodes));

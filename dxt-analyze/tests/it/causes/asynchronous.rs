@@ -1,4 +1,4 @@
-//! Tests of asynchronous operations, which overlap with the program, and of the calls that wait for them.
+//! Tests of asynchronous operations, which overlap with the program's computation, and of the calls that wait for them.
 
 use super::{AIO_WRITE, BARRIER, MS, SUBMIT, WAIT, report, saves_ms, sentence, stepped};
 use crate::common::{Builder, process};
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 const FILE: &str = "/scratch/data";
 
-/// Reports on a process that submits a write every 20 ms, which completes after 10 ms. The submitting call takes `submit` ms. The program
-/// waits in the interval `wait`, if any, in ms since the step's beginning.
+/// Returns the JSON report on a synthetic process that submits an asynchronous write every 20 ms. The submitting call takes `submit` ms,
+/// and the write completes after 10 ms. `wait`: interval in which the program waits, in ms since the submission; `None` if it never waits.
 fn steps(submit: u64, wait: Option<(u64, u64)>) -> Value {
     let mut one = process(-1, "n");
     for step in 0..50_u64 {
@@ -57,7 +57,8 @@ fn who_may_look_again_and_again_is_not_said_to_overlap() {
 
 #[test]
 fn ranks_that_meet_are_one_thread_each() {
-    // Synchronization calls of a rank have their own lane: a waiting rank does not compute meanwhile. One may be the rank's first call.
+    // Synchronization calls of a rank have a thread entry of their own: a waiting rank does not compute meanwhile. One may be the rank's
+    // first call.
     for begins_with_one in [false, true] {
         let calls = |one: &mut Builder, rank: u64, step: u64| {
             let (from, at) = (step * 100 * MS + (1 + rank % 2) * MS, ((rank * 10 + step) << 20) as i64);

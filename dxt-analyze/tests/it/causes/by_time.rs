@@ -1,4 +1,4 @@
-//! Tests of outliers by total time in calls, where the median call is normal; and of units that only look like outliers.
+//! Tests of outliers by total time in calls, where the median call is normal; and of ranks, nodes or files that only look like outliers.
 
 use super::{MS, SYNC, meet, report, saves_ms, sentence};
 use crate::common::op::{POSIX_OPEN, POSIX_READ};
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 const US: u64 = 1000;
 
-/// Reports on 32 ranks on eight nodes that read 1 MiB 16 times in each of 12 steps and synchronize; a read takes `takes` µs.
+/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of 12 steps, each reads 1 MiB 16 times and synchronizes; a read
+/// takes `takes` µs.
 fn steps(takes: impl Fn(u64, u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut now = 0;
@@ -35,7 +36,7 @@ fn a_node_that_is_slow_for_a_third_of_the_run_is_named() {
     assert!(sentence(&found).starts_with("Node n5 (4 processes) is slow: reads take "), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O003").unwrap_or(0);
     assert!((190..=270).contains(&saves), "{saves} of 256 ms");
-    // Another node in each step: none is an outlier.
+    // A different node is slow in each step: none is an outlier.
     let found = steps(|rank, step, _| if rank / 4 == step % 8 { 8_000 } else { 4_000 });
     assert_eq!(saves_ms(&found, "DXT-O003"), None, "{}", sentence(&found));
 }
@@ -84,7 +85,7 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
         now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
-    // Nor are the folders of these steps slow, which are only used then.
+    // Nor are the folders of these steps reported as slow, since each is used in its step only.
     let text = sentence(&found);
     assert!(text.starts_with("From ") && text.contains("the writes, syncs and opens take up to "), "{text}");
     let moments =

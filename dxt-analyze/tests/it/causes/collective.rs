@@ -10,7 +10,8 @@ use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 const FILE: &str = "/scratch/out.h5";
 
-/// Reports on four ranks with 50 collective writes of 1 KiB in 3 ms, 1 ms in a system call; with `set_views`, each after two views of 5 ms.
+/// Returns the JSON report on four synthetic ranks with 50 collective writes of 1 KiB. Each takes 3 ms, 1 ms of it in a system call. If
+/// `set_views` is true, two set-view calls of 5 ms precede each write.
 fn small_calls(set_views: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -177,7 +178,8 @@ fn split_collective_calls_do_their_work_where_the_library_does() {
     assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", sentence(&found));
 }
 
-/// Reports on steps in which ranks arrive `late(rank, step)` ms late at a collective write of their `group`, which names the file.
+/// Returns the JSON report on synthetic ranks that arrive `late(rank, step)` ms late at a collective write of their group. `group` assigns
+/// each rank to a group; each group has its own file.
 fn groups(ranks: u64, group: impl Fn(u64) -> u64, late: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
     for step in 0..20_u64 {

@@ -7,7 +7,8 @@ use super::{
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
-/// Returns a process that opens files one by one, `each_ms` ms per open, and reads 16 KiB of each.
+/// Returns a process that makes `opens` opens of `each_ms` ms, in turn on `files` files. After each open, it reads 16 KiB and closes the
+/// file.
 fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
     let mut one = process(-1, "n");
     for call in 0..opens {
@@ -223,7 +224,8 @@ fn files_that_are_asked_for_in_vain_are_polled() {
     assert!(all.into_iter().any(|one| one["code"] == "DXT-V017" && one["title"] == text), "{found}");
 }
 
-/// Reports on four ranks that open a file in each of eight steps, collectively if `together`, and write; rank 2 arrives `late_ms` late.
+/// Returns the JSON report on four synthetic ranks that open a file in each of eight steps, collectively if `together` is true, and write.
+/// Rank 2 arrives `late_ms` ms late.
 fn opened_together(late_ms: u64, together: bool) -> serde_json::Value {
     let steps = 8_u64;
     let rank = |rank: u64| {
@@ -319,7 +321,8 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
 }
 
-/// Reports on 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.
+/// Returns the JSON report on a synthetic run of 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and
+/// synchronize.
 fn openers(ms: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/out/{rank}"));
@@ -369,7 +372,8 @@ fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
     assert!(!sentence(&found).contains("take turns"), "{}", sentence(&found));
 }
 
-/// Reports on ranks with files in one folder each: 40 reads per rank, of 8 ms in the slow folder `old` and 2 ms in others.
+/// Returns the JSON report on synthetic ranks, each with its files in the folder `folder(rank)`. Each makes 40 reads, of 8 ms in the slow
+/// folder `old` and 2 ms in others.
 fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
     let rank = |rank: u64| {
         let folder = folder(rank);

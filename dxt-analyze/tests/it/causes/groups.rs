@@ -1,4 +1,5 @@
-//! Tests of attribution among similar candidates: groups of ranks, ranks and files, files and requests, library and program, targets.
+//! Tests that a slowdown is attributed to the right one of several similar candidates: groups of ranks, ranks or files, files or requests,
+//! library or program, targets.
 
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -7,8 +8,8 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Reports on 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different durations that add up to about 40 ms.
-/// Durations are scaled by `times(rank)` percent; all ranks synchronize after each step.
+/// Returns the JSON report on 24 synthetic ranks on three nodes in twelve steps. In each step, a rank makes four writes of 4 MiB, whose
+/// very different durations add up to about 40 ms, then all synchronize. `times(rank)` scales the durations, in percent.
 fn in_steps(times: impl Fn(u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
@@ -77,7 +78,8 @@ fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
     assert_eq!(saves_ms(&found, "DXT-C013"), None);
 }
 
-/// Reports on four ranks, each with `files` files in `passes` passes, one call of 20 KiB per file; opens and calls take the given µs.
+/// Returns the JSON report on four synthetic ranks, each with `files` files. In each of `passes` passes, a rank makes one call of 20 KiB
+/// (operation code `which`) on each file. An open takes `open_us` µs, and a call `call_us` µs.
 fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64, u64)) -> Value {
     let rank = |rank: u64| {
         let (mut one, mut now) = (process(rank as i32, "n"), 0);
@@ -156,8 +158,8 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
 }
 
-/// Reports on eight ranks that each write a file of their own in each of eight steps; rank 3 takes five times as long in the last. With
-/// `opens_too`, its opens and closes are slow as well.
+/// Returns the JSON report on eight synthetic ranks that each write a file of their own in each of eight steps. Rank 3 takes five times as
+/// long in the last step. If `opens_too` is true, its opens and closes are slow as well.
 fn own_files(opens_too: bool, one_file: bool) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
@@ -201,7 +203,8 @@ fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
     assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
 }
 
-/// Reports on 32 ranks that write 1 MiB each, `apart` MiB from each other, to a file on eight targets; a target serves one write per 3 ms.
+/// Returns the JSON report on 32 synthetic ranks that write 1 MiB each, `apart` MiB from each other, to a file on eight storage targets. A
+/// target serves one write at a time, in 3 ms.
 fn strided(apart: u64) -> Value {
     let ranks = 32;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
@@ -213,7 +216,7 @@ fn strided(apart: u64) -> Value {
     for step in 0..8_u64 {
         let (from, mut free) = (step * 200 * MS, [0_u64; 8]);
         for (rank, one) in (0..ranks).zip(&mut all) {
-            // Another rank is served first each time.
+            // Different ranks are served first in different steps.
             let place = (rank * 13 + step * 5) % ranks;
             let at = (step * ranks + place) * apart + 5;
             let free = &mut free[(at % 8) as usize];

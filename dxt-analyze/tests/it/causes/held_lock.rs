@@ -4,7 +4,8 @@ use super::{BARRIER, LOCK, MS, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
-/// Reports on eight ranks in twenty steps that take a lock in turn and write for 2 ms; one write of rank 3 takes `stalls` ms.
+/// Returns the JSON report on eight synthetic ranks that, in twenty steps, take a file lock one after another and write for 2 ms. One write
+/// of rank 3 takes `stalls` ms.
 fn under_a_lock(stalls: u64) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();

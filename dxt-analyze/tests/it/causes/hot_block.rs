@@ -1,4 +1,4 @@
-//! Tests of a block that all ranks read, and of the calls that queue behind these reads.
+//! Tests of a block that all ranks read, and of the calls that queue on the storage target behind these reads.
 
 use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -6,11 +6,11 @@ use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Target that holds the block.
+/// Number of the storage target that holds the block.
 const OF_BLOCK: u64 = 3;
 
-/// Reports on 16 ranks in ten steps: all read a block of 4 KiB, served by its target in 2 ms each, then 1 MiB on each of four targets in 10
-/// ms each. For `busy_ms` from a step's beginning, reads on target `busy` wait.
+/// Returns the JSON report on 16 synthetic ranks in ten steps. All read one block of 4 KiB, which its target serves in 2 ms per rank, then
+/// 1 MiB on each of four targets in 10 ms each. Reads on target `busy` wait during the first `busy_ms` ms of a step.
 fn reads(busy: u64, busy_ms: u64) -> Value {
     let ranks = 16_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();

@@ -22,7 +22,7 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
     assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
 }
 
-/// Rank 0 waits for rank 1 in a reduction; the others have sent their parts by then, and wait at the following barrier.
+/// Rank 0 waits for rank 1 in a reduction. The other ranks have already sent their contributions, and wait at the barrier that follows.
 #[test]
 fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     let rank = |rank: u64| {
@@ -58,7 +58,7 @@ fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     }
 }
 
-/// A reduction to rank 0 followed by a broadcast acts as a barrier, though no call says so.
+/// A reduction to rank 0 followed by a broadcast acts as a barrier, though no barrier is called.
 #[test]
 fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     let found = |late: bool, bcast: bool| {
@@ -90,7 +90,8 @@ fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
 }
 
-/// Reports on ranks in ten steps: 20 ms of computing, or 60 if late, then a write; all synchronize at the end of each step.
+/// Returns the JSON report on synthetic ranks in ten steps: 20 ms of computing (60 ms if `is_late(rank)`), then a write; all ranks
+/// synchronize at the end of each step. `node` gives the node of a rank.
 fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
     let rank = |rank: i32| {
         let mut one = process(rank, node(rank));
@@ -197,10 +198,10 @@ fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
     assert_eq!(saves_ms(&found, "DXT-V013"), None);
 }
 
-/// Number of a rank's group communicator.
+/// Number (ID) of the group communicator that a rank belongs to.
 const GROUP: i64 = 1;
 
-/// Returns a process that has a group communicator.
+/// Returns the process of a rank that belongs to a group communicator.
 fn member(rank: i32) -> Builder {
     let mut one = process(rank, "n");
     let first = rank / 4 * 4;
@@ -216,7 +217,8 @@ fn member(rank: i32) -> Builder {
     one
 }
 
-/// Three ranks write for 45 ms and wait for 6 ms, for one that computes longer and writes for 5 ms: it costs them 6 ms, not 46.
+/// Three ranks write for 45 ms, then wait 6 ms for a fourth that computes longer and writes for only 5 ms. Its lateness costs 6 ms per
+/// step, not 46.
 #[test]
 fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
     let mut all: Vec<Builder> = (0..4).map(|rank| process(rank, "n")).collect();

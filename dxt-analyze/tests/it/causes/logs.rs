@@ -1,10 +1,10 @@
-//! Tests of the causes with only a Darshan log available.
+//! Tests of the detected causes if only a Darshan log is available instead of a trace.
 
 use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, trace_of};
 use crate::common::{Builder, json, op, process, put, stdout};
 use serde_json::Value;
 
-/// Reports on a job of `ranks` ranks, exported to a Darshan log.
+/// Returns the JSON report on a synthetic job of `ranks` ranks, exported to a Darshan log with DXT segments.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -16,7 +16,7 @@ fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", log], 0)
 }
 
-/// Returns a process that opens a file once, makes one call of 500 ms with operation `what`, and writes.
+/// Returns a process that opens a file once, makes one call of 500 ms with operation code `what`, and writes.
 fn opened_once(what: u16) -> Vec<Builder> {
     let mut one = process(0, "n");
     one.add("/scratch/a", op::POSIX_OPEN, 0, 0, 0, MS, 2 * MS);
@@ -83,7 +83,7 @@ fn a_rank_is_not_late_by_calls_of_unknown_time() {
     assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
 }
 
-/// Reports on the log without DXT: counters only.
+/// Returns the JSON report on a synthetic job of `ranks` ranks, exported to a Darshan log without DXT segments: counters only.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     const MAP: usize = 48;
@@ -101,7 +101,8 @@ fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Reports on four ranks that each write twenty times for 20 ms, each with a sync of `sync_ms`; one write of rank 2 takes `stall_ms`.
+/// Returns the JSON report on four synthetic ranks that each write twenty times for 20 ms, each time followed by a sync of `sync_ms` ms.
+/// One write of rank 2 takes `stall_ms` ms.
 fn counted(sync_ms: u64, stall_ms: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -159,7 +160,8 @@ fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_th
     assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }
 
-/// Reports on four ranks that read the same 8 MiB `times` times, of their own file or a shared one, `written` before or not.
+/// Returns the JSON report on four synthetic ranks that read the same 8 MiB `times` times. If `own` is true, each rank reads its own file,
+/// otherwise all share one. If `written` is true, a rank writes each block before it reads it.
 fn read_again(times: u64, own: bool, written: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

@@ -1,4 +1,4 @@
-//! Tests of calls that are far from their peers, and of their common cause.
+//! Tests of calls that take much longer than comparable calls, and of the common cause of several such calls.
 
 use super::{BARRIER, MS, STAT, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{self, process};
@@ -14,7 +14,7 @@ fn long_calls_of_one_rank_at_times_are_that_ranks() {
         found["findings"]
     );
     assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 4);
-    // A different rank each time: no rank to blame.
+    // A different rank is slow each time: no rank is to blame.
     let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
     assert!(sentence(&found).contains("on no particular rank"), "{}", found["findings"]);
 }

@@ -1,4 +1,4 @@
-//! Tests of `causes` and of the verdict on traces in which every call is known, with one fault each.
+//! Tests of causes and verdicts in reports. Each test builds a trace in which every call is known, with one fault.
 
 mod again;
 mod aggregators;
@@ -64,13 +64,13 @@ const MPIIO_OPEN_ALL: u16 = 169;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
 
-/// Reports on a job of these processes with a run time of `run_ms` ms.
+/// Writes a trace of these processes with a run time of `run_ms` ms; returns the JSON output of `report`.
 fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
     let ranks = processes.iter().filter(|process| process.process.info.rank >= 0).count();
     report_of(processes.into_iter().map(|process| (process, run_ms)).collect(), ranks as u32)
 }
 
-/// Reports on processes, each given with its end in ms.
+/// Writes a trace of processes, each given with its end in ms; returns the JSON output of `report`.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +78,8 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Reports on ranks that arrive at a barrier at the given times, in ns, and end once all have arrived.
+/// Ends each process with one barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the
+/// last has arrived.
 fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
     let ranks = all.into_iter().map(|(mut one, now)| {
@@ -141,7 +142,8 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     trace(&job, processes)
 }
 
-/// Moves the first thread's MPI calls to a lane of their own, as the recorder does: the lane with the earlier first call comes first.
+/// Moves the first thread's MPI synchronization calls to a thread entry of their own, as the tracer does. The entry with the earlier first
+/// call comes first.
 fn in_lanes(one: &mut Builder) {
     let Some((first, all)) = one.threads.first_mut() else { return };
     let meets = |segment: &Segment| {
@@ -162,7 +164,7 @@ fn in_lanes(one: &mut Builder) {
     one.threads.push((index, of_lane));
 }
 
-/// Returns the verdict's sentence.
+/// Returns the one-sentence verdict of a report.
 fn sentence(report: &Value) -> &str {
     report["verdict"]["sentence"].as_str().unwrap_or_default()
 }
@@ -172,7 +174,8 @@ fn saves_ms(report: &Value, code: &str) -> Option<u64> {
     all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
 }
 
-/// Reports on eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; each write takes `takes(rank, step)` ms.
+/// Returns the JSON report on eight synthetic ranks that write 1 MiB to a shared file every 10 ms, 100 times. Each write takes `takes(rank,
+/// step)` ms.
 fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -187,7 +190,8 @@ fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
     report((0..8).map(rank).collect(), 1000)
 }
 
-/// Returns four ranks in ten steps of 100 ms: calls added by `calls`, which returns their end, then a barrier until the step's end.
+/// Returns four ranks in ten steps of 100 ms. `calls` adds the calls of a rank and step, and returns their end in ns; a barrier then lasts
+/// until the end of the step.
 fn stepped(calls: &dyn Fn(&mut Builder, u64, u64) -> u64) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

@@ -5,7 +5,8 @@ use crate::common::{op, process};
 use serde_json::Value;
 use trace_format::meta::stream_flags::{APPENDED, DIRECT, ESTIMATED, THROUGH};
 
-/// Reports on one process: 400 writes of `kib` KiB in 2 ms with `flags`, and as many of equal size in 10 µs to another file.
+/// Returns the JSON report on one synthetic process that makes 400 writes of `kib` KiB in 2 ms each to a file opened with `flags`, and
+/// equally many writes of this size in 10 µs to another file.
 fn writes(kib: u64, flags: u8) -> Value {
     let mut one = process(-1, "n");
     for call in 0..400_u64 {

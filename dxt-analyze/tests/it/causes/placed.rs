@@ -1,4 +1,5 @@
-//! Tests of file placement on storage targets: too many files on one, too few targets per file, no advice to use more than exist.
+//! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets
+//! than exist.
 
 use super::{BARRIER, MS, meet, report, saves_ms, sentence};
 use crate::common::op::POSIX_READ;
@@ -14,8 +15,8 @@ fn lay(one: &mut Builder, path: &str, targets: &[u32]) {
     one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
 }
 
-/// Reports on 24 ranks that write 1 MiB eight times in each of six steps, to `file(rank, step)` on `targets(rank, step)`. Each target
-/// serves a call in 500 µs, one after another.
+/// Returns the JSON report on 24 synthetic ranks that write 1 MiB eight times in each of six steps. They write to file `file(rank, step)`
+/// on targets `targets(rank, step)`. Each target serves one call at a time, in 500 µs.
 fn served(file: impl Fn(u64, u64) -> String, targets: impl Fn(u64, u64) -> Vec<u32>) -> Value {
     let mut all: Vec<Builder> = (0..24).map(|rank| process(rank, &format!("n{}", rank / 6))).collect();
     let mut now = 0;

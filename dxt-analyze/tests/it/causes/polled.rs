@@ -7,14 +7,14 @@ use crate::common::{Builder, process};
 const EEXIST: u16 = 17;
 const ENOENT: u16 = 2;
 
-/// Adds failing calls on `name`, one every 5 ms from `from` to `until`, in ms.
+/// Adds failing calls of operation `op` on file `name`, one every 5 ms between `from` and `until` (in ms).
 fn ask(one: &mut Builder, name: &str, op: u16, errno: u16, from: u64, until: u64) {
     for at in (from..until).step_by(5) {
         one.fail(name, op, errno, at * MS, at * MS + 20_000);
     }
 }
 
-/// Reports on four ranks that each hold a lock file for `holds` ms, one after another, then synchronize.
+/// Returns the JSON report on four synthetic ranks that hold a lock file for `holds` ms each, one after another, then synchronize.
 fn with_lock(holds: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -40,8 +40,8 @@ fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
     assert_eq!(saves_ms(&with_lock(4), "DXT-V027"), None, "asked once or twice");
 }
 
-/// Reports on a process that queries a file made by others every 5 ms until it exists, then reads it. With `reads_on`, it reads another
-/// file meanwhile; with `makes_it`, it writes the file itself.
+/// Returns the JSON report on a synthetic process that polls for a file every 5 ms until it exists, then reads it. If `reads_on` is true,
+/// the process reads another file meanwhile. If `makes_it` is true, it creates the file itself; otherwise another process does.
 fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
     let mut one = process(-1, "n");
     ask(&mut one, "/scratch/result", STAT_FAILED, ENOENT, 100, 700);
@@ -84,8 +84,8 @@ fn a_file_that_never_comes_is_not_waited_for() {
     assert_eq!(saves_ms(&report(vec![one], 1000), "DXT-V027"), None);
 }
 
-/// Reports on a process that makes 6 files, one per second, and one that queries each file every `every` ms until it exists. With
-/// `reads_on`, the second process reads another file meanwhile; with `meets`, both synchronize.
+/// Returns the JSON report on two synthetic processes: one creates 6 files, one per second; the other polls for each file every `every` ms
+/// until it exists. If `reads_on` is true, the second process reads another file meanwhile. If `meets` is true, both synchronize.
 fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_json::Value {
     let mut maker = process(0, "n");
     let mut waits = process(1, "n");

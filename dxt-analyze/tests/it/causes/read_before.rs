@@ -1,16 +1,16 @@
-//! Tests of blocks that are read and then overwritten at once.
+//! Tests of blocks that are overwritten directly after they were read.
 
 use super::{KIB, MMAP, MS, report, saves_ms, sentence};
 use crate::common::op::{MPIIO_WRITE_ALL, POSIX_READ, POSIX_WRITE};
 use crate::common::process;
 use trace_format::meta::stream_flags::NESTED;
 
-/// Parameters of reading and writing the blocks.
+/// Parameters of the test program, which reads each block and then overwrites it.
 #[derive(Clone, Copy)]
 struct Way {
     /// Time from the end of a read to the write, in ns.
     between: u64,
-    /// Written bytes of each block.
+    /// Number of bytes overwritten in each block.
     written: u64,
     flags: u8,
     mapped: bool,
@@ -18,7 +18,7 @@ struct Way {
 
 const AT_ONCE: Way = Way { between: 5_000, written: 1024 * KIB, flags: 0, mapped: false };
 
-/// Reports on two ranks that read and write 40 blocks of 1 MiB of their own file, 8 ms per call.
+/// Returns the JSON report on two synthetic ranks that read and overwrite 40 blocks of 1 MiB, each rank in its own file, 8 ms per call.
 fn blocks(way: Way) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/scratch/state.{rank}"));

@@ -1,4 +1,5 @@
-//! Tests of effects of storage: a server that serializes calls, a single aggregator, directory listings; and the ranks that wait meanwhile.
+//! Tests of effects of storage (a server that serializes calls, a single aggregator, directory listings) and of the ranks that wait
+//! meanwhile.
 
 use super::{
     BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, sentence,
@@ -9,7 +10,8 @@ use dxt_synth::lustre::attribute as lustre;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{HintDef, HintOrigin, LayoutDef, LayoutMoment, LayoutSource};
 
-/// Reports on six concurrent programs that write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
+/// Returns the JSON report on six concurrent programs that each write 256 KiB at a time to a file of one stripe, four times in each of
+/// eight steps. If `in_turn` is true, the storage target serializes their writes.
 fn before_one_target(in_turn: bool) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..6).map(|_| process(-1, "n")).collect();
     for (number, one) in (0..).zip(&mut all) {
@@ -134,9 +136,9 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
 }
 
-/// Reports on 64 ranks that write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half begin on OST 0, half
-/// on OST 8. A write takes some 20 ms, of which the target is busy for a fraction of 1 ms, so that simultaneous writes queue there; on OST
-/// 8, it takes `times` as long.
+/// Returns the JSON report on 64 synthetic ranks that write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets.
+/// Half of the ranks begin on OST 0, half on OST 8. A write takes some 20 ms, but occupies its target for less than 1 ms, so that
+/// simultaneous writes queue there. Writes on OST 8 take `times` times as long.
 fn beginning_together(times: u64) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..64).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
     for one in &mut all {

@@ -1,4 +1,4 @@
-//! Tests of the cost of I/O patterns: small requests, log lines, syncs, unaligned writes.
+//! Tests of the cost of inefficient I/O patterns: small requests, log lines, syncs, unaligned writes.
 
 use super::{KIB, MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};

@@ -1,4 +1,5 @@
-//! Tests of outliers, and of units that only look like outliers: nodes, groups with a file each, targets used by all, ample storage.
+//! Tests of outliers, and of ranks or nodes that only look like outliers: alternating nodes, groups with a file each, targets used by all,
+//! storage with spare capacity.
 
 use super::{MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
@@ -8,7 +9,8 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// Reports on 32 ranks on eight nodes that write 1 MiB four times in each of ten steps to `path(rank)` and synchronize.
+/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of ten steps, each writes 1 MiB four times to `path(rank)`, in
+/// `takes(rank, step)` µs per write, and synchronizes.
 fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut now = 0;
@@ -47,7 +49,8 @@ fn a_group_whose_file_nobody_else_uses_is_held_against_the_other_groups() {
     assert!(text.starts_with("File /scratch/group2 is slow") || text.starts_with("File group2 is slow"), "{text}");
 }
 
-/// Reports on 32 ranks that write 4 MiB to four of eight targets, then to the others, in each of ten steps; a target takes `serves` µs.
+/// Returns the JSON report on 32 synthetic ranks. In each of ten steps, all write 4 MiB to four of eight storage targets, then to the other
+/// four. A target of half `n` (0 or 1) takes `serves(n)` µs per write.
 fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     for one in &mut all {

@@ -1,10 +1,11 @@
-//! Tests of long calls of several kinds: single events, or a tail.
+//! Tests of unusually long calls: reported as single events if few, as the tail of a distribution if many.
 
 use super::{BARRIER, MS, report, report_of, saves_ms, sentence};
 use crate::common::{Builder, op, process};
 use serde_json::Value;
 
-/// Reports on eight ranks in sixty steps of a read, a write (2 ms each) and a barrier; calls in `long` (rank, step, is read) take 60 ms.
+/// Returns the JSON report on eight synthetic ranks in sixty steps of a read, a write (2 ms each) and a barrier. The calls in `long`, given
+/// as (rank, step, true for the read), take 60 ms instead.
 fn with_long(long: &[(u64, u64, bool)]) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
@@ -67,7 +68,8 @@ fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
     assert!((360..=400).contains(&saves), "{saves} of 398 ms");
 }
 
-/// Reports on 16 ranks in twenty steps of eight writes of 4 ms; call `long(rank, step)` takes 60 ms on 3 of 8 ranks.
+/// Returns the JSON report on 16 synthetic ranks in twenty steps of eight writes of 4 ms. Write number `long(rank, step)` takes 60 ms on 3
+/// of 8 ranks.
 fn in_bursts(long: impl Fn(u64, u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

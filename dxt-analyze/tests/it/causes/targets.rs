@@ -1,4 +1,4 @@
-//! Tests of storage targets with queues: slow targets, and overloaded ones.
+//! Tests of storage targets on which calls queue: slow targets, and overloaded ones.
 
 use super::{BARRIER, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -7,8 +7,9 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// Reports on 48 ranks, each with a file on target `places(rank)`; in each of eight steps, each rank makes four writes of 1 MiB, then all
-/// synchronize. A write takes 10 ms in transit, plus `serves(target)` µs at its target, which serializes writes.
+/// Returns the JSON report on 48 synthetic ranks, each with a file on target `places(rank)`. In each of eight steps, each rank makes four
+/// writes of 1 MiB, then all synchronize. A write takes 10 ms in transit, plus `serves(target)` µs at its target, which serves one write at
+/// a time.
 fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> serde_json::Value {
     let ranks = 48;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();

@@ -1,14 +1,15 @@
-//! Tests of threads of a process with equal work, one of which is slower.
+//! Tests of threads of one process that do equal work, with one thread slower than the others.
 
 use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{Segment, StreamId};
 
-/// Reads of a thread in a step: count, file, bytes, duration in ms.
+/// Reads of one thread in one step: count, file, bytes per read, duration of a read in ms.
 type Reads = (u64, String, u64, u64);
 
-/// Reports on three ranks with four threads each, which read in ten steps of 100 ms; ranks synchronize once the slowest is done.
+/// Returns the JSON report on three synthetic ranks with four threads each. `of` gives the reads of a thread in each of ten steps of 100
+/// ms; ranks synchronize once the slowest thread is done.
 fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");

@@ -4,8 +4,8 @@ use super::{BARRIER, LOCK, MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
-/// Reports on eight ranks that compute for `computes` ms, then write 1 MiB in 10 ms, one after another, in each of twelve rounds. With
-/// `meet`, all synchronize after each round; otherwise never.
+/// Returns the JSON report on eight synthetic ranks in twelve rounds. In each round, a rank computes for `computes` ms, then the ranks
+/// write 1 MiB in 10 ms each, one after another. If `meet` is true, all synchronize after each round; otherwise never.
 fn by_turns(computes: u64, meet: bool) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
@@ -129,7 +129,7 @@ fn turns_that_a_lock_makes_are_the_locks() {
     assert!(sentence(&found).contains(" for file locks, in 48 calls: "), "{}", sentence(&found));
 }
 
-/// Five ranks compute for 80 ms, then write one after another, 13 ms each, with a synchronization of all after each turn.
+/// Five ranks compute for 80 ms, then write one after another, 13 ms each. All ranks synchronize after each rank's write.
 #[test]
 fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
     let mut all: Vec<Builder> = (0..5).map(|rank| process(rank, "n")).collect();

@@ -1,10 +1,11 @@
-//! Tests of slow ranks, files, file regions and periods.
+//! Tests of slow ranks, files, file regions and time periods.
 
 use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{Builder, op, process};
 use trace_format::meta::CommunicatorDef;
 
-/// Returns four ranks in ten steps of 100 ms: a 1 MiB write in 4 ms (40 on rank 3) after 50 ms of computing (rank 0: as given).
+/// Returns four ranks in ten steps of 100 ms. In each step, a rank computes for 50 ms (rank 0: `rank_0_computes_ms`), then writes 1 MiB in
+/// 4 ms (rank 3: 40 ms).
 fn steps(rank_0_computes_ms: u64) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -54,7 +55,8 @@ fn a_slow_file_is_named() {
     assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
 }
 
-/// Reports on eight ranks that read blocks of two files, in `first_ms` ms and in 5 ms; alternating, or one file after the other.
+/// Returns the JSON report on eight synthetic ranks that read blocks of two files, in `first_ms` ms per block of the first file and 5 ms of
+/// the second. If `by_turns` is true, blocks of both files alternate; otherwise one file follows the other.
 fn two_files(first_ms: u64, by_turns: bool) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -91,7 +93,8 @@ fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     assert_eq!(saves_ms(&two_files(10, false), "DXT-O005"), None);
 }
 
-/// Reports on eight ranks with ten rounds between synchronizations: rank 3 writes three times as long, and computes `less` ms less each.
+/// Returns the JSON report on eight synthetic ranks that synchronize, make ten rounds of computing and writing, and synchronize again. Rank
+/// 3 writes three times as long as the others, but computes `less` ms less in each round.
 fn ahead(less: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -171,7 +174,7 @@ fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
 
 #[test]
 fn a_slow_part_of_a_file_is_named() {
-    // Ranks write blocks in turn, over the whole file twice.
+    // Ranks write alternating blocks, twice over the whole file.
     let passes = |slow: &dyn Fn(u64, u64) -> bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

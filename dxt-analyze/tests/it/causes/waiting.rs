@@ -148,14 +148,15 @@ fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
     assert!(sieving.contains("for file locks, in 80 calls") && !all.contains("atomicity"), "{sieving}");
 }
 
-/// Returns the parent process of a pool (number 0), or one of its children (1, 2, ...).
+/// Returns process `number` of a process pool: the parent (0) or one of its children (1, 2, ...).
 fn pool_process(number: u64) -> Builder {
     let mut one = process(-1, "n");
     (one.process.info.pid, one.process.info.ppid) = (100 + number as u32, if number == 0 { 1 } else { 100 });
     one
 }
 
-/// Reports on a pool whose parent reads a list and waits for its children, each given with its end in ms.
+/// Returns the JSON report on a process pool whose parent reads a list, then waits for its children. Each child is given with its end in
+/// ms.
 fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
     let mut parent = pool_process(0);
     parent.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
@@ -291,8 +292,9 @@ fn neighbours_of_a_slow_rank_are_not_called_late() {
     assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
 
-/// Reports on eight steps of 100 ms of computing, with a write of 10 ms, or 90 ms on rank 2, in each `every`-th. Ranks 1 and 3 wait for its
-/// messages, which are not recorded; the others wait at the synchronization point. `computes` gives the compute time.
+/// Returns the JSON report on six synthetic ranks in eight steps of about 100 ms of computing, given by `computes(rank, step)` in ms. In
+/// every `every`-th step, each rank also writes for 10 ms (rank 2: 90 ms). Ranks 1 and 3 then wait for messages from rank 2, which are not
+/// recorded; the others wait at the synchronization point.
 fn neighbours(every: u64, computes: &dyn Fn(u64, u64) -> u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

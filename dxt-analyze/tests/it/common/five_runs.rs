@@ -1,5 +1,5 @@
-//! Five runs of a program like mpi-io-test, the second of which has slow storage from the middle of its writes on. Reference results are
-//! derived from the traces, for comparison with other answers.
+//! Five runs of a program like mpi-io-test. In the second run, storage becomes slow in the middle of the writes. Reference results are
+//! derived from the traces, and are compared with those of `corpus` and of database queries.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,17 +13,18 @@ use std::path::Path;
 pub(crate) const SLOW: &str = "run-2";
 pub(crate) const RUNS: u32 = 5;
 const RANKS: u32 = 2;
-/// Number of write phases, and of read phases, with one call per rank in each.
+/// Number of write phases, and of read phases. In each phase, every rank makes one call.
 const PHASES: u32 = 10;
-/// Number of writes of each rank before storage becomes slow: half of them. The program then reads as often.
+/// Number of writes of each rank before storage becomes slow: half of them.
 pub(crate) const FAST_WRITES: usize = 5;
-/// Number of calls of each rank in a part of the run, as compared between runs.
+/// Calls of each rank per part: runs are compared part by part, and a part has this many calls of each rank.
 const CALLS_OF_PART: usize = 2;
-/// Minimum time of storage per block, in ms: large enough that a busy machine does not multiply it. Below: additional time of slow storage.
+/// Minimum storage time per block, in ms: large enough that delays on a busy machine stay small in comparison. The next constant is the
+/// additional time of slow storage.
 const USUAL_MS: u32 = 30;
 pub(crate) const SLOWER_MS: u32 = 300;
 
-/// Runs the program five times; `None` without MPICH.
+/// Runs the program five times under the tracer; `None` if MPICH is not installed.
 pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     let mpi = Compiler::Mpich;
     if !mpi.available() {
@@ -35,7 +36,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     let preload = format!("{} {}", library().display(), shim.display());
     let file = scratch.data().join("file");
     let launch = || Launch::new(scratch, &program).arg(&file).ranks(mpi, RANKS).untraced();
-    // Creates the file beforehand, which would take additional time.
+    // Creates the file in an untraced run, so that no measured run spends time on this.
     assert_eq!(launch().env("DXT_ENABLE", "off").run().code, 0);
     for run in 1..=RUNS {
         let usual = format!("op=write,us={USUAL_MS}000;op=read,us={USUAL_MS}000");
@@ -48,7 +49,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     Some(())
 }
 
-/// Returns the calls of an operation on the file, per rank in order: begin and end in ns since the job's start.
+/// Returns start and end of each call of operation `op` on the file, in ns since the job's start. The outer list is per rank.
 pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
     let rows: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -62,9 +63,9 @@ pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     (0..RANKS).map(of_rank).collect()
 }
 
-/// Returns the range of possible begins of slow writes, in ns since the slow run's start. Runs are compared in parts of two calls per rank.
-/// Earliest: begin of the part with the first slow write, or of one before slowed by a busy machine. Latest: begin of the second slow
-/// write.
+/// Returns the range of possible start times of slow writes, in ns since the slow run's start. Runs are compared in parts of two calls per
+/// rank. Earliest: start of the part with the first slow write, or of a write before it that a busy machine slowed. Latest: start of the
+/// second slow write.
 pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
     let of_run = |job: &Value| (job["job"] == SLOW, calls(job["source"].as_str().unwrap(), "write"));
     let (slow, others): (Vec<_>, Vec<_>) = jobs.iter().map(of_run).partition(|(is_slow, _)| *is_slow);
@@ -84,8 +85,8 @@ pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
     begins(part * CALLS_OF_PART).min().unwrap()..=begins(FAST_WRITES + 1).max().unwrap()
 }
 
-/// Returns the first second, since 1970-01-01 UTC, in which completed calls of an operation took more than three times the usual time in
-/// the slow run. As in the queries of docs/live.md: mean of a second compared with the median of the runs' means.
+/// Returns the first second of the slow run (since 1970-01-01 UTC) in which calls of operation `op` were slow: their mean duration exceeds
+/// three times the median of the runs' means. This is the rule of the queries in docs/live.md.
 pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
     let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64;
@@ -104,12 +105,12 @@ pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     *of_slow.iter().find(|(_, times)| mean(times) > 3.0 * usual).unwrap().0
 }
 
-/// Returns the number of reads and writes of all ranks of a run.
+/// Returns the number of reads and writes in one run, over all ranks.
 pub(crate) fn calls_of_run() -> i64 {
     i64::from(2 * PHASES * RANKS)
 }
 
-/// Returns an SQL block of docs/live.md, unchanged.
+/// Returns the SQL block number `number` of docs/live.md, unchanged.
 pub(crate) fn question(number: usize) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/live.md");
     let text = std::fs::read_to_string(docs).unwrap();

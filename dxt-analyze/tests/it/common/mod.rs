@@ -14,7 +14,7 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Region, ThreadSegments, file};
 
-/// Operation codes of [`job`].
+/// Operation codes in the operation table of [`job`].
 pub mod op {
     pub const POSIX_OPEN: u16 = 1;
     pub const POSIX_READ: u16 = 2;
@@ -58,7 +58,7 @@ pub fn job(key: &str, ranks: u32) -> Job {
 /// Default start of all processes, in ns since 1970-01-01 UTC.
 pub const EPOCH: i64 = 1_700_000_000_000_000_000;
 
-/// Process under construction.
+/// Process of a trace under construction: its tables and the segments (recorded calls) of each thread.
 pub struct Builder {
     pub process: Process,
     pub threads: Vec<(u32, Vec<Segment>)>,
@@ -82,7 +82,7 @@ pub fn process(rank: i32, node: &str) -> Builder {
 }
 
 impl Builder {
-    /// Returns the index of the file `path`, added if new.
+    /// Returns the index of the file `path` in the process's file table, adding the file if it is new.
     pub fn file(&mut self, path: &str) -> u32 {
         let hash = path_hash(path.as_bytes());
         let files = &mut self.process.files;
@@ -92,7 +92,7 @@ impl Builder {
         }) as u32
     }
 
-    /// Returns the id of the stream, added if new.
+    /// Returns the ID of the stream (combination of file, operation and flags), adding the stream if it is new.
     pub fn stream(&mut self, path: &str, op: u16, flags: u8) -> u32 {
         let file = self.file(path);
         let streams = &mut self.process.streams;
@@ -104,7 +104,7 @@ impl Builder {
         }) as u32
     }
 
-    /// Adds a segment to thread 0.
+    /// Adds a call to thread 0, as one segment. Times are in ns since the process's epoch.
     #[expect(clippy::too_many_arguments, reason = "a segment and its stream")]
     pub fn add(&mut self, path: &str, op: u16, flags: u8, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
         let stream = self.stream(path, op, flags);
@@ -112,19 +112,19 @@ impl Builder {
         self
     }
 
-    /// Adds a failing call without data; all failures of this operation on this file get `errno`.
+    /// Adds a failed call without data. All failures of operation `op` on this file get the error number `errno`.
     pub fn fail(&mut self, path: &str, op: u16, errno: u16, start: u64, end: u64) -> &mut Self {
         let stream = self.stream(path, op, stream_flags::FAILED);
         self.process.streams[stream as usize].errno = errno;
         self.add(path, op, stream_flags::FAILED, -1, 0, start, end)
     }
 
-    /// Adds a plain POSIX write.
+    /// Adds a POSIX write that is not nested in any other call.
     pub fn write(&mut self, path: &str, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
         self.add(path, op::POSIX_WRITE, 0, offset, length, start, end)
     }
 
-    /// Encodes the process as a region.
+    /// Encodes the process as region `number` of a trace file.
     pub fn region(&mut self, number: u32) -> Region {
         let mut encoder = Encoder::new().unwrap();
         let threads: Vec<ThreadSegments<'_>> = self
@@ -136,18 +136,18 @@ impl Builder {
     }
 }
 
-/// Encodes a complete trace.
+/// Encodes a complete trace file.
 pub fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
     let regions = processes.iter_mut().enumerate().map(|(number, process)| process.region(number as u32)).collect();
     file(&mut Encoder::new().unwrap(), job, regions).unwrap()
 }
 
-/// Runs dxt-analyze.
+/// Runs dxt-analyze with `args`, and returns its output and exit status.
 pub fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
-/// Returns the command of dxt-analyze, not yet started, in a neutral environment.
+/// Returns a command that runs dxt-analyze, not yet started, without environment variables that could affect it.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.args(args).env_remove("NO_COLOR").env("TERM", "xterm");
@@ -167,14 +167,14 @@ pub fn json(args: &[&str], code: i32) -> serde_json::Value {
     serde_json::from_str(&stdout(args, code)).unwrap()
 }
 
-/// Writes `bytes` as `name` in `folder`; returns the path.
+/// Writes `bytes` to the file `name` in `folder`; returns its path.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns four ranks on two nodes: each opens, writes twice through MPI-IO (POSIX nested below), reads once and closes.
+/// Returns four ranks on two nodes. Each opens a file, writes twice through MPI-IO (with nested POSIX writes), reads once and closes.
 pub fn small() -> (Job, Vec<Builder>) {
     let processes = (0..4)
         .map(|rank| {
@@ -195,8 +195,8 @@ pub fn small() -> (Job, Vec<Builder>) {
     (job("job-1", 4), processes)
 }
 
-/// Encodes a trace of two ranks with a file each; both files have a data set of the same path. Each rank writes through HDF5, MPI-IO and
-/// POSIX, and reads; the trace has hints and datatypes.
+/// Encodes a trace of two ranks with an HDF5 file each; both files have a data set of the same path. Each rank writes through HDF5, MPI-IO
+/// and POSIX, and reads. The trace also contains MPI-IO hints and datatypes.
 pub fn hdf5() -> Vec<u8> {
     let processes = (0..2)
         .map(|rank| {
@@ -248,18 +248,19 @@ pub fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Reports a skipped test whose requirement scripts/setup.sh installs, even if output is captured: a failure in CI (scripts/test.sh).
+/// Reports a skipped test whose requirement scripts/setup.sh could install. The message bypasses output capture; CI treats it as a failure
+/// (scripts/test.sh).
 pub fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Reports a skipped test that this machine cannot run, or whose input was not provided.
+/// Reports a skipped test that this machine cannot run, or whose input files are missing.
 pub fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Returns the Python of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules; otherwise reports the skipped
-/// test.
+/// Returns the Python interpreter of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules. Otherwise reports
+/// the test `what` as skipped.
 pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     let python = python_with(modules);
     if python.is_none() {
@@ -268,7 +269,7 @@ pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     python
 }
 
-/// Returns the Python of the tests if it has these modules, without a report otherwise.
+/// Returns the Python interpreter of the tests if it has these modules. Otherwise returns `None` without a message.
 pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
@@ -278,7 +279,7 @@ pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     tried.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
-/// Returns the Darshan logs of the project and of the folder named by `DXT_DARSHAN_LOGS`.
+/// Returns the Darshan logs in the project's test data and in the folder that `DXT_DARSHAN_LOGS` names.
 pub fn logs() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
@@ -296,7 +297,8 @@ pub fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Writes a Darshan log of two ranks with heat maps only: writes of 1,000 and 2,000 bytes in the second half second, and 7 each later.
+/// Writes a Darshan log of two ranks that has only heat maps: the ranks write 1,000 and 2,000 bytes between 0.5 and 1 s, and 7 bytes each
+/// later.
 pub fn heat_log(folder: &Path) -> String {
     let of_rank = |rank: i64| darshan_log::HeatmapRecord {
         id: darshan_log::record_id(b"heatmap:POSIX"),

@@ -1,4 +1,4 @@
-//! Tests of damaged input: unreadable files are listed and left out, and all others are read.
+//! Tests of `corpus` on damaged input: unreadable files are listed and skipped, and all others are read.
 
 use super::{corpus, run, site, testdata, text};
 use serde_json::Value;

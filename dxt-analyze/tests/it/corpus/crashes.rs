@@ -1,4 +1,4 @@
-//! Tests of crashes of a reading process: only the job that caused the crash is lost.
+//! Tests of crashes of the subprocess that reads a job: only the job that caused the crash is lost.
 
 use super::{corpus, site, text};
 use darshan_log::counters::int_names;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Limit of writable memory of a process, in KiB: more than small jobs need, less than a large one.
+/// Memory limit of a reading process (writable memory, in KiB): more than small jobs need, less than a large one needs.
 const KILOBYTES: &str = "80000";
 
 /// Writes a log with so many files that reading it exceeds the memory limit.
@@ -31,7 +31,7 @@ fn large(path: &Path) {
     std::fs::write(path, writer.finish().unwrap().into_inner()).unwrap();
 }
 
-/// Returns the jobs of a report, without the time of analysis.
+/// Returns the jobs of a report without the analysis time, which varies.
 fn jobs(report: &Value) -> Vec<&Value> {
     report["jobs"].as_array().unwrap().iter().collect()
 }
@@ -80,7 +80,7 @@ fn a_worker_that_is_killed_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = &folder.path().canonicalize().unwrap();
     site(folder);
-    // Takes long enough to be killed while reading.
+    // Reading this log takes long enough for the process to be killed meanwhile.
     large(&folder.join("2024/large.darshan"));
     let whole = corpus(&[text(folder)], 0);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));

@@ -1,5 +1,5 @@
-//! Tests of the corpus tables with DuckDB, Dask and Spark, running every block of docs/corpus.md unchanged; missing engines are reported.
-//! DuckDB and Dask come from `DXT_TEST_PYTHON` or `target/test-venv` (made by scripts/test.sh); Spark needs pyspark and Java.
+//! Tests of the corpus tables in DuckDB, Dask and Spark: every code block of docs/corpus.md runs unchanged, and missing engines are
+//! reported. DuckDB and Dask come from `DXT_TEST_PYTHON` or `target/test-venv` (made by scripts/test.sh); Spark needs pyspark and Java.
 
 use super::{corpus, site, text};
 use crate::common::{python, python_with, run, skip_here};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Python script that runs the SQL blocks in DuckDB, and the Python blocks named by `sys.argv[2:]`. It prints the results by the comment in
-/// each block's first line; jobs are printed whole.
+/// Python script that runs the SQL blocks in DuckDB, and the Python blocks named by `sys.argv[2:]`. It prints the results keyed by the
+/// comment in each block's first line; tables of jobs are printed completely.
 const SCRIPT: &str = r##"
 import json, re, sys
 import duckdb
@@ -41,7 +41,7 @@ for block in re.findall(r"```python\n(.*?)```", document, re.S):
 json.dump(answers, sys.stdout, default=str)
 "##;
 
-/// Returns the results of all blocks in the documentation, and the report that they must agree with; `None` without DuckDB.
+/// Returns the results of all code blocks in docs/corpus.md, and the report with which they must agree; `None` without DuckDB.
 fn answers(folder: &Path) -> Option<(Value, Value)> {
     let interpreter = python(&["duckdb"], "what engines answer")?;
     let mut engines = Vec::new();

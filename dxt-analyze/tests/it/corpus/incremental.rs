@@ -1,4 +1,4 @@
-//! Tests of `corpus --incremental`: collected night by night, with additions, changes, removals, interruptions, a corpus equals that of a
+//! Tests of `corpus --incremental`: after nightly runs with additions, changes, removals and interruptions, the corpus equals that of one
 //! full run.
 
 use super::{corpus, in_two_files, site, testdata, text, through_hdf5};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Python script that prints the rows in which two corpora differ, one of them stored by days, and the row count of each table.
+/// Python script that prints, per table, the rows in which two corpora differ (one of them partitioned by day), and the row count.
 const SAME: &str = r#"
 import duckdb, json, sys
 whole, days = sys.argv[1:]
@@ -25,13 +25,13 @@ answer["elsewhere"] = number(
 json.dump(answer, sys.stdout)
 "#;
 
-/// Runs one night's collection; returns its report as JSON.
+/// Runs one nightly collection; returns its report as JSON.
 #[track_caller]
 fn night(folder: &Path, days: &Path, code: i32) -> Value {
     corpus(&["--incremental", "-o", text(days), text(folder)], code)
 }
 
-/// Returns the numbers of new, changed and kept sources in a report.
+/// Returns the numbers of new, changed and unchanged sources, as stated in a report's remarks.
 fn read(report: &Value) -> [u64; 3] {
     let remarks = report["remarks"].as_array().unwrap();
     let line = remarks.iter().filter_map(Value::as_str).find(|line| line.contains("are new")).unwrap();
@@ -39,7 +39,7 @@ fn read(report: &Value) -> [u64; 3] {
     [numbers[0], numbers[1], numbers[2]]
 }
 
-/// Asserts that the corpus `days` has the rows of a full run over `folder`.
+/// Asserts that the incremental corpus `days` has the same rows as a full run over `folder`.
 #[track_caller]
 fn is_whole(folder: &Path, days: &Path, scratch: &Path) {
     let Some(interpreter) = python(&["duckdb"], "whether days are the whole") else { return };
@@ -55,7 +55,7 @@ fn is_whole(folder: &Path, days: &Path, scratch: &Path) {
     assert_eq!(answer["elsewhere"], 0);
 }
 
-/// Returns a trace of a job of one rank that began `days` days after the others.
+/// Returns a trace of a one-rank job that started `days` days after the other jobs.
 fn later(key: &str, days: i64, bytes: u64) -> Vec<u8> {
     let mut about = job(key, 1);
     about.info.start_unix_ns += days * 86_400_000_000_000;
@@ -75,7 +75,7 @@ fn nights_together_are_the_whole() {
     // Nothing has changed.
     let again = night(folder, &days, 0);
     assert_eq!((read(&again), &again["whole"]["jobs"]), ([0, 0, 7], &0.into()));
-    // A job of a new day, one of a known day, a changed one, and the remaining part of one that was incomplete.
+    // A job of a new day, one of a known day, a changed job, and the missing part of an incomplete job.
     put(folder, "2024/new.dxt", &later("new", 3, 10));
     put(folder, "2024/same.dxt", &later("same", 0, 10));
     put(folder, "2024/11/hdf5.dxt", &[through_hdf5("job-2"), Vec::new()].concat());
@@ -104,7 +104,7 @@ fn what_cannot_be_read_is_tried_again() {
     put(folder, "half.dxt", &later("half", 1, 10));
     assert_eq!(read(&night(folder, &days, 0)), [1, 0, 1]);
     is_whole(folder, &days, scratch.path());
-    // A corpus in one folder is not mixed with one stored by days.
+    // A corpus in one folder is not mixed with one partitioned by day.
     assert_eq!(
         run(&["corpus", "--force", "-o", text(&scratch.path().join("one")), text(folder)]).status.code(),
         Some(0)
@@ -180,7 +180,7 @@ fn a_key_that_is_used_again_takes_no_row_away() {
     // A moved file is the same job.
     std::fs::rename(folder.join("first.dxt"), folder.join("moved.dxt")).unwrap();
     assert_eq!(read(&night(folder, &days, 0)), [0, 1, 0]);
-    // The job's trace is gone, and another run has its key.
+    // The job's trace is deleted, and another run has its key.
     std::fs::remove_file(folder.join("moved.dxt")).unwrap();
     put(folder, "second.dxt", &later("test", 2, 20));
     let report = night(folder, &days, 0);
@@ -249,7 +249,7 @@ fn an_archive_may_have_more_days_than_files_can_be_open() {
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 240]);
 }
 
-/// A corpus of another version is left unchanged, and the message states what to do.
+/// A corpus written in another format version is left unchanged, and the error message states what to do.
 #[test]
 fn a_corpus_of_another_version_is_refused_with_what_to_do() {
     let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

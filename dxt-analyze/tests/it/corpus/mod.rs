@@ -1,4 +1,5 @@
-//! Tests of `corpus`: a row per job with numbers as by other commands, sums equal to those of the rows, a line per unreadable file.
+//! Tests of `corpus`: one row per job with the same numbers as other commands give, totals equal to the sums of the rows, and a line per
+//! unreadable file.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,14 +25,14 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Returns the report as JSON; asserts the exit code.
+/// Runs `corpus` and returns its report as JSON; asserts the exit code.
 #[track_caller]
 fn corpus(args: &[&str], code: i32) -> Value {
     crate::common::json(&[&["corpus", "--format", "json"], args].concat(), code)
 }
 
-/// Writes a job of four ranks as two files in different directories: each rank writes a file of its own, all write to a shared one, rank 3
-/// takes longest. A further file is only opened.
+/// Writes one job of four ranks as two trace files in different directories; returns their paths. Each rank writes a file of its own and a
+/// shared file, in which rank 3 takes longest. One further file is opened but not used.
 fn in_two_files(folder: &Path) -> [String; 2] {
     let ranks = |from: i32, until: i32| -> Vec<Builder> {
         let one = |rank: i32| {
@@ -51,7 +52,7 @@ fn in_two_files(folder: &Path) -> [String; 2] {
     ]
 }
 
-/// Creates a tree of logs and traces in directories by date.
+/// Creates a directory tree of logs and traces, sorted by date, as at a site.
 fn site(folder: &Path) {
     for (day, name) in
         [("1", "gen-mpi8-rt3.5.0"), ("2", "x86_64-3.0.0"), ("2", "synth-pfl-a"), ("3", "ppc64-3.1.5-bigendian")]
@@ -66,7 +67,7 @@ fn site(folder: &Path) {
     in_two_files(folder);
 }
 
-/// Encodes a job whose only rank writes through HDF5, which calls MPI-IO, which calls POSIX.
+/// Encodes a trace of a job whose only rank writes through HDF5, which calls MPI-IO, which calls POSIX.
 fn through_hdf5(key: &str) -> Vec<u8> {
     let mut one = process(0, "node1");
     let (inside, both) = (stream_flags::IN_HDF5, stream_flags::IN_HDF5 | stream_flags::NESTED);

@@ -1,24 +1,25 @@
-//! Tests of slow runs among runs of one program: named with their slow calls and since when these are slow; similar runs are not blamed.
+//! Tests of the detection of a slow run among runs of one program. The slow run is named with its slow calls and the time since when they
+//! are slow; other runs are not.
 
 use super::{corpus, text};
 use crate::common::{self, Builder, job, op, process, put, trace};
 use serde_json::Value;
 use std::path::Path;
 
-/// Number of writes, and of reads, of each rank.
+/// Number of writes of each rank, and number of reads.
 const CALLS: u64 = 40;
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// Run of two ranks that write `CALLS` times, then read all of it.
+/// Run of two ranks that write `CALLS` blocks each, then read them.
 struct Run<'a> {
     name: &'a str,
     exe: &'a [u8],
-    /// Start, in days after the other runs.
+    /// Start, in days after the first day.
     day: i64,
     block: u64,
-    /// Duration of a write or read (operation code, call number), in ns.
+    /// Function that returns the duration of a call in ns, from operation code (write or read) and call number.
     takes: &'a dyn Fn(u16, u64) -> u64,
 }
 
@@ -47,12 +48,12 @@ impl Run<'_> {
     }
 }
 
-/// Returns `ns` with some 5 % of variation, by run and call.
+/// Returns `ns` varied by up to 5 %, depending on run and call number.
 fn about(ns: u64, run: u64, number: u64) -> u64 {
     ns * (95 + (run * 7919 + number * 104_729) % 11) / 100
 }
 
-/// Writes `count` runs that are healthy except for some calls of the second.
+/// Writes `count` similar runs. In the second run, calls take `slower(operation code, call number)` times as long.
 fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     for run in 1..=count {
         let name = format!("run-{run}");
@@ -64,7 +65,7 @@ fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     }
 }
 
-/// Slows down writes from the 20th on, and all reads.
+/// Returns the slowdown factor of a call: writes are slow from the 20th on, and all reads are.
 fn from_half_time(code: u16, number: u64) -> u64 {
     match code {
         op::POSIX_WRITE if number < 20 => 1,
@@ -110,7 +111,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
     assert!(rows[1].starts_with("run-2,app,4,write,0.2") && rows[2].starts_with("run-2,app,4,read,0."), "{rows:?}");
 }
 
-/// Each of several slow runs is named, among any number of runs.
+/// If several runs are slow, each of them is named, for any number of runs.
 #[test]
 fn several_slow_runs_do_not_hide_each_other() {
     for (fast, slow) in [(20, 1), (20, 2), (20, 3), (800, 15), (20, 0)] {
@@ -239,7 +240,7 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     assert_eq!(said(&collect()), []);
 }
 
-/// Times of earlier runs only serve as reference for later ones: if they are damaged, rows are still collected.
+/// Stored call times of earlier runs serve only as reference for later runs. If they are damaged, rows are still collected.
 #[test]
 fn times_that_cannot_be_read_stop_no_night() {
     let cut = |file: &Path| {

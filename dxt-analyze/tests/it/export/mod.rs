@@ -1,4 +1,5 @@
-//! Tests of `export`: contents of each format for known traces, equal for any number of threads; and reading by other programs.
+//! Tests of `export`: each format has the right content for known traces, is equal for any number of threads, and can be read by other
+//! programs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,8 +12,8 @@ use crate::common::{Builder, job, op, process, put, run, trace};
 use std::path::Path;
 use trace_format::meta::stream_flags;
 
-/// Writes a trace of job `key`: 6 ranks on 3 nodes write 40 blocks of `MIB` each to a file through MPI-IO, rank 2 slowly; one call of each
-/// fails.
+/// Writes a trace of job `key`; returns its path. 6 ranks on 3 nodes write 40 blocks of `MIB` bytes each to a file through MPI-IO; rank 2
+/// is slow. One call of each rank fails.
 fn shared(folder: &Path, key: &str) -> String {
     let processes = (0..6).map(|rank: i32| {
         let mut one = process(rank, &format!("node{}", rank / 2));
@@ -33,10 +34,10 @@ fn shared(folder: &Path, key: &str) -> String {
 const MIB: u64 = 1 << 20;
 /// Number of segments in [`shared`].
 const SHARED: usize = 6 * (40 * 3 + 1);
-/// Layout of the file in [`shared`]: 4 targets from OST 10 on.
+/// Layout of the file in [`shared`] as a `--layout` file: 4 targets from OST 10 on.
 const LAYOUT: &[u8] = b"/lus/shared size=1M count=4 start=10\n";
 
-/// Returns many short calls of `ranks` ranks on three files; every second call has a nested one, and some calls are long.
+/// Returns processes of `ranks` ranks with many short calls on three files. Every second call has a nested one, and some calls are long.
 fn many(ranks: i32, steps: u64) -> Vec<Builder> {
     let one = |rank: i32| {
         let mut one = process(rank, &format!("n{}", rank % 2));
@@ -56,7 +57,7 @@ fn many(ranks: i32, steps: u64) -> Vec<Builder> {
     (0..ranks).map(one).collect()
 }
 
-/// Runs `export`, asserts its exit code and returns its standard error.
+/// Runs `export --to form -o place`, asserts its exit code and returns its standard error.
 #[track_caller]
 fn export(form: &str, place: &Path, args: &[&str], code: i32) -> String {
     let mut all = vec!["export", "--to", form, "-o", place.to_str().unwrap()];
@@ -67,7 +68,7 @@ fn export(form: &str, place: &Path, args: &[&str], code: i32) -> String {
     said
 }
 
-/// Returns every file in `folder`: path and content.
+/// Returns path and content of every file in `folder`.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Python script that runs all SQL blocks of a document, and pyarrow; prints the results by the comment in each block's first line.
+/// Python script that runs all SQL blocks of a document in DuckDB, and reads the tables with pyarrow. It prints the results keyed by the
+/// comment in each block's first line.
 const SCRIPT: &str = r#"
 import json, re, sys
 import duckdb

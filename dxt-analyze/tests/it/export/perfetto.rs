@@ -1,4 +1,4 @@
-//! Tests of Chrome trace events: tracks that viewers can show, and limits on their number.
+//! Tests of the export to Chrome trace events: viewers can show all tracks, and the number of events is limited.
 
 use super::{SHARED, export, many, shared};
 use crate::common::{job, op, process, put, trace};
@@ -8,7 +8,7 @@ use std::path::Path;
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{Segment, StreamId};
 
-/// Slices of each track (process, thread) as (start, end) in ns, in file order; and all events.
+/// Content of an exported file: slices of each track (process, thread) as (start, end) in ns, in file order, and all events.
 struct Opened {
     tracks: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
     names: BTreeMap<(u64, u64), String>,
@@ -16,7 +16,7 @@ struct Opened {
     other: Value,
 }
 
-/// Reads a file as viewers do; asserts that slices of a track nest or are disjoint, and that every track has a name.
+/// Reads an exported file as viewers do. Asserts that slices of a track nest or are disjoint, and that every track has a name.
 fn open(path: &Path) -> Opened {
     let mut all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let events = all["traceEvents"].take();

@@ -1,4 +1,4 @@
-//! Tests of CSV and JSON lines.
+//! Tests of the exports to CSV and to JSON lines.
 
 use super::{LAYOUT, MIB, SHARED, export, shared};
 use crate::common::{hdf5, put, stdout};

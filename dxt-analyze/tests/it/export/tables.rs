@@ -1,4 +1,4 @@
-//! Tests of the Parquet data set, read back with the crate that wrote it; other readers are in `outside`.
+//! Tests of the Parquet export, read back with the crate that wrote it. Tests with other readers are in `outside`.
 
 use super::{LAYOUT, SHARED, contents, export, shared};
 use crate::common::{Builder, job, op, process, put, trace};
@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 
-/// Returns all rows of a job's table, one batch per file or row group.
+/// Returns all rows of one job's table, as one batch per file or row group.
 fn read(place: &Path, table: &str, job: &str) -> Vec<RecordBatch> {
     let mut files: Vec<_> = std::fs::read_dir(place.join(table).join(format!("job={job}")))
         .unwrap()

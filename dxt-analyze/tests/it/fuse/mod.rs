@@ -1,4 +1,4 @@
-//! FUSE mount of a file system of testdata/workloads, for a test.
+//! FUSE mount of a test file system from testdata/workloads.
 
 use crate::harness::{Scratch, have, python, skip, skip_here, workload_source};
 use std::path::{Path, PathBuf};

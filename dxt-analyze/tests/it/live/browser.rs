@@ -1,4 +1,4 @@
-//! Tests of the page of `serve --live` in a real browser, while a program runs.
+//! Tests of the live page (`serve --live`) in a real browser, while a program runs.
 
 use super::Running;
 use crate::browser::driver;

@@ -1,17 +1,18 @@
-//! Tests of destinations that are shared by agents, added later, or left behind by a killed agent; and of selections.
+//! Tests of output files of `live` (destinations) that are shared by agents, added later, or left behind by a killed agent; and of event
+//! filters.
 
 use super::trouble::open_spools;
 use super::{Running, agent, in_intervals, lines};
 use crate::harness::{Compiler, Launch, Scratch, skip, workload, workload_with};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Interrupts an agent; returns its messages.
+/// Interrupts an agent (SIGINT); returns its messages.
 fn interrupted(agent: Running) -> String {
     kill_process(Pid::from_child(&agent.0), Signal::INT).unwrap();
     agent.end().1
 }
 
-/// Runs a traced program with `number` calls, an open and a close, which ends only once the agent has opened its spool.
+/// Runs a traced program that makes `number` calls, an open and a close. The program ends only after the agent has opened its spool.
 fn calls(scratch: &Scratch, number: &str, agent: &Running) {
     let (program, go) = (workload("live"), scratch.root().join("go"));
     let _ = std::fs::remove_file(&go);
@@ -26,7 +27,7 @@ fn calls(scratch: &Scratch, number: &str, agent: &Running) {
     });
 }
 
-/// Waits until a file has `number` lines: the agent has then seen all calls.
+/// Waits until the file `name` in the data directory has `number` lines, as written by an agent that has seen all calls.
 fn until_lines(scratch: &Scratch, name: &str, number: usize) {
     let path = scratch.data().join(name);
     while std::fs::read_to_string(&path).map_or(0, |text| text.lines().count()) < number {
@@ -139,7 +140,7 @@ fn rows(path: &std::path::Path) -> (i64, Vec<String>) {
     (about.num_rows(), names.collect())
 }
 
-/// Returns the files in the directory of Parquet files, sorted.
+/// Returns the Parquet files that the agent has written, sorted by path.
 #[cfg(feature = "parquet")]
 fn parts(scratch: &Scratch) -> Vec<std::path::PathBuf> {
     let all = std::fs::read_dir(scratch.data().join("files")).into_iter().flatten();
@@ -177,7 +178,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     assert_eq!(Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "100ms"])).end().1, "");
 }
 
-/// Every field of `events` has a column.
+/// A Parquet file is completed after its time, even if no further event arrives. Its columns include every field of JSON events.
 #[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_file_is_ended_after_its_time_also_if_nothing_follows() {

@@ -1,4 +1,5 @@
-//! Tests of exactness: calls shown plus calls counted as missed equal those in the trace, however often the agent is killed.
+//! Tests that `live` loses nothing unnoticed: calls shown plus calls counted as missed equal those in the trace, however often the agent is
+//! killed.
 
 use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown, trace};
 use crate::common::stdout;
@@ -9,26 +10,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Calls of each of two threads.
+/// Number of calls that each of two threads makes.
 const CALLS: &str = "60000";
 
-/// Adds the environment of a traced run to the command.
+/// Adds the environment of a traced run to `command`: preloaded library, trace and spool directories, and `variables`.
 fn traced<'a>(scratch: &Scratch, command: &'a mut Command, variables: &[(&str, &str)]) -> &'a mut Command {
     command.current_dir(scratch.root()).env("DXT_ENABLE", "trace").env("DXT_SPOOL", scratch.spools());
     command.env("DXT_OUTPUT_DIR", scratch.traces()).envs(variables.iter().copied()).env("LD_PRELOAD", library());
     command.stdin(Stdio::null()).stdout(Stdio::null())
 }
 
-/// Number of times that an agent is killed while the program writes.
+/// Number of times that the agent is killed while the program writes.
 const KILLS: usize = 6;
 
-/// Traced program that writes in bursts on request.
+/// Traced program that writes a burst of calls for each request on its standard input.
 struct Bursts {
     program: Child,
-    /// Completed bursts.
+    /// Number of completed bursts.
     over: Arc<AtomicUsize>,
     told: usize,
-    /// Requested calls.
+    /// Number of calls requested so far, over both threads.
     calls: u64,
 }
 
@@ -43,7 +44,7 @@ impl Bursts {
         Self { program, over, told: 0, calls: 0 }
     }
 
-    /// Queues a burst of `calls` calls for each of the two threads.
+    /// Requests a burst of `calls` calls by each of the two threads.
     fn begin(&mut self, calls: u64) {
         writeln!(self.program.stdin.as_mut().unwrap(), "{calls}").unwrap();
         self.told += 1;
@@ -54,7 +55,7 @@ impl Bursts {
         self.over.load(Relaxed) < self.told
     }
 
-    /// Ends the program; returns its number of calls, including open and close.
+    /// Ends the program; returns its total number of calls, including open and close.
     fn end(mut self) -> u64 {
         drop(self.program.stdin.take());
         assert!(self.program.wait().unwrap().success());
@@ -62,7 +63,8 @@ impl Bursts {
     }
 }
 
-/// Kills agents repeatedly while the program writes at full speed; the last one sees its end. Returns the number of calls.
+/// Kills agents repeatedly while the program writes at full speed; the last agent runs until the program's end. Returns the number of calls
+/// made.
 fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     let scratch = Scratch::new();
     let to = ["--to", "events:events", "--to", "intervals:intervals", "--state", "state", "--until-end"];
@@ -102,7 +104,7 @@ fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     (scratch, calls)
 }
 
-/// For every overflow mode of the buffer.
+/// Calls shown plus calls missed equal the calls in the trace, for every overflow mode of the tracer's buffer.
 #[test]
 fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
     // Packed, all segments fit into 4 MiB.
@@ -118,7 +120,7 @@ fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
     }
 }
 
-/// Counters mode has exact sums, but no events.
+/// In counters mode, the sums shown are exact, but there are no events.
 #[test]
 fn counters_are_shown_while_they_grow() {
     let (scratch, calls) = killed(&[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]);
@@ -128,7 +130,7 @@ fn counters_are_shown_while_they_grow() {
     assert_eq!((shown(&scratch), counted), (0, calls));
 }
 
-/// Calls below the minimum size have counters only, and are shown as counted.
+/// Calls below the minimum size of a filter have no segments: they are shown as counts, without events.
 #[test]
 fn what_a_filter_keeps_no_segments_of_is_counted() {
     let (scratch, calls) = killed(&[("DXT_MIN_SIZE", "200"), ("DXT_BUFFER_MAX", "1M")]);
@@ -139,7 +141,7 @@ fn what_a_filter_keeps_no_segments_of_is_counted() {
     assert!(segments + counted == calls && counted > calls / 3, "{segments} + {counted} of {calls}");
 }
 
-/// A killed process has no trace, but its recorded calls are shown.
+/// A killed process writes no trace, but all its recorded calls are shown.
 #[test]
 fn a_process_that_is_killed_is_shown_to_its_last_call() {
     let scratch = Scratch::new();
@@ -154,7 +156,7 @@ fn a_process_that_is_killed_is_shown_to_its_last_call() {
     assert_eq!(std::fs::read_dir(scratch.spools()).unwrap().count(), 1);
 }
 
-/// With sampled events, sums stay exact, and each event has the number of calls that it stands for.
+/// If only a sample of the calls becomes events, sums stay exact, and each event states how many calls it stands for.
 #[test]
 fn one_of_many_events_stands_for_the_others() {
     let scratch = Scratch::new();
@@ -188,7 +190,7 @@ fn one_of_many_events_stands_for_the_others() {
     assert_eq!(in_intervals(&lines(&scratch, "intervals")).0, 120_002);
 }
 
-/// A destination that accepts nothing is reported once, and rejected events are counted.
+/// A destination on a full disk is reported once, and events that could not be written are counted.
 #[test]
 fn a_full_disk_is_said_and_counted() {
     let scratch = Scratch::new();
@@ -201,7 +203,7 @@ fn a_full_disk_is_said_and_counted() {
     assert!(said.contains("120002 events were not taken"), "{said}");
 }
 
-/// Times deviate by at most 500 ppm of the process's age, as the clock rate is estimated at the time of reading.
+/// Event times deviate by at most 500 ppm of the process's age, since the clock rate is estimated while the process runs.
 #[test]
 fn an_event_has_the_times_of_its_call() {
     let scratch = Scratch::new();

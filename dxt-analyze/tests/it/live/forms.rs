@@ -1,10 +1,10 @@
-//! Tests of events in formats that others read.
+//! Tests of events in formats of other tools: LDMS-Darshan connector (JSON and CSV) and Parquet.
 
 use super::{Running, agent, lines, recorded};
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
 use std::collections::BTreeMap;
 
-/// Fields of the connector's messages, in order (darshan-runtime, darshan-ldms.c).
+/// Fields of the LDMS-Darshan connector's messages, in order (darshan-runtime, darshan-ldms.c).
 const FIELDS: [&str; 16] = [
     "schema",
     "uid",
@@ -37,7 +37,7 @@ const SEGMENT: [&str; 12] = [
     "total",
     "timestamp",
 ];
-/// First line of CSV in the connector's paper.
+/// First line of the CSV format in the paper on the LDMS-Darshan connector.
 const HEAD: &str = "#module,uid,ProducerName,switches,file,rank,flushes,record_id,exe,max_byte,type,job_id,op,cnt,seg:off,seg:pt_sel,seg:dur,\
     seg:len,seg:ndims,seg:reg_hslab,seg:irreg_hslab,seg:data_set,seg:npoints,seg:timestamp,seg:total,seg:start";
 
@@ -106,7 +106,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     }
 }
 
-/// Every call is a row, whenever files are completed.
+/// Every call is a row in the Parquet files, whenever these files are completed.
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_every_call() {

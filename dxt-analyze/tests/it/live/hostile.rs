@@ -1,5 +1,5 @@
-//! Tests of `live` against hostile users: eight users put arbitrary files among the spools, beside a program that must be observed
-//! completely. The agent that serves all users keeps within bounds of memory and descriptors, answers, and is not late.
+//! Tests of `live` against hostile users: eight users put arbitrary files among the spools, and one normal program must still be observed
+//! completely. The agent, which serves all users, stays within its bounds of memory and descriptors, answers requests, and keeps up.
 
 use super::{Running, agent_each, trouble::open_spools};
 use crate::common;
@@ -16,15 +16,15 @@ use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, folded, header, journal};
 
-/// Upper bound of the agent's resident memory, in bytes: docs/live.md.
+/// Upper bound of the agent's resident memory, in bytes; documented in docs/live.md.
 const MOST_RESIDENT: u64 = 256 << 20;
-/// Upper bound of the agent's open files.
+/// Limit of the agent's open files (RLIMIT_NOFILE).
 const MOST_FILES: &str = "256";
-/// Timeout for results that come at once on an undisturbed agent; far longer than they take.
+/// Timeout for results that an undisturbed agent gives at once; far longer than they take.
 const PATIENCE: Duration = Duration::from_secs(120);
 const USERS: u32 = 8;
 
-/// Spool that claims to belong to a running process: this one.
+/// Builder of a fake spool file that claims to belong to a running process: the test itself.
 struct Spool {
     header: Vec<u8>,
     journal: Vec<u8>,
@@ -53,12 +53,12 @@ impl Spool {
         self.journal.resize(self.journal.len().next_multiple_of(8), 0);
     }
 
-    /// Adds a job block of this key, with the operations of the tests' traces.
+    /// Adds the description of job `key`, with the operation table of the tests' traces.
     fn job(&mut self, key: &str) {
         self.record(journal::kind::JOB, &common::job(key, 0).encode());
     }
 
-    /// Adds files, and one stream for each with the same number.
+    /// Adds `count` files named `name` plus a number, and one stream of writes for each.
     fn files(&mut self, count: u32, name: &str) {
         for number in 0..count {
             let path = format!("/hostile/{name}{number}");
@@ -69,7 +69,7 @@ impl Spool {
         }
     }
 
-    /// Writes the spool with further parts behind the journal, whose lengths are claimed as given.
+    /// Writes the spool to `path`. Each of `parts` follows the journal, with its content and the length that the header claims for it.
     fn write(mut self, path: &Path, parts: &[(Part, Vec<u8>, u64)]) {
         let file = File::create(path).unwrap();
         let mut at = HEADER_BYTES as u64;
@@ -88,7 +88,7 @@ impl Spool {
     }
 }
 
-/// Returns an arena of full chunks in which consecutive segments belong to consecutive streams and end 1 s apart.
+/// Returns the segments area of a spool: full chunks, in which consecutive segments belong to consecutive streams and end 1 s apart.
 fn arena(chunks: u32, streams: u32) -> Vec<u8> {
     const CHUNK: usize = 64 << 10;
     let slots = (CHUNK - chunk::HEADER_BYTES) / size_of::<Segment>();
@@ -111,7 +111,8 @@ fn arena(chunks: u32, streams: u32) -> Vec<u8> {
     bytes
 }
 
-/// Creates the files of one user in another directory and moves them to the spools, so that each belongs to the user once visible.
+/// Writes one user's hostile files to another directory, then moves them to the spool directory: each belongs to the user as soon as it is
+/// visible.
 fn put_among(scratch: &Scratch, user: u32) {
     let spools = &scratch.root().join(user.to_string());
     std::fs::create_dir(spools).unwrap();
@@ -175,7 +176,7 @@ fn put_among(scratch: &Scratch, user: u32) {
     }
 }
 
-/// Starts an agent with few descriptors.
+/// Starts an agent that may open only a few files.
 fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
     let named = agent_each(scratch, "500ms", args);
     let mut command = Command::new("/bin/sh");
@@ -203,7 +204,7 @@ fn metrics(port: u16) -> Option<String> {
     answer.starts_with("HTTP/1.1 200").then_some(answer)
 }
 
-/// Reader of a job's writes in the agent's interval file, which grows to hundreds of MB.
+/// Incremental reader of an agent's interval file, which grows to hundreds of MB. Counts the writes of one job.
 #[derive(Default)]
 struct Shown {
     lines: Option<BufReader<File>>,
@@ -212,7 +213,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Continues reading at the previous end.
+    /// Continues where the last call ended; returns the writes counted so far. `is_of` is true for lines of the job.
     fn read(&mut self, scratch: &Scratch, is_of: impl Fn(&str) -> bool) -> u64 {
         if self.lines.is_none() {
             self.lines = File::open(scratch.data().join("intervals")).ok().map(BufReader::new);
@@ -230,7 +231,7 @@ impl Shown {
     }
 }
 
-/// Runs a program until an agent has shown all its calls: `is_of` is true for lines of its job.
+/// Runs a program until the agent has shown all of its calls. `is_of` is true for output lines of the program's job.
 fn watch_one(scratch: &Scratch, agent: &Running, is_of: impl Fn(&str) -> bool + Sync) {
     const EXPECTED: u64 = 20_000;
     std::thread::scope(|scope| {
@@ -288,7 +289,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
     eprintln!("{} MiB at most, {} files open, {} lines said", memory >> 20, files, said.lines().count());
 }
 
-/// A directory with more names than there are processes on any node.
+/// A spool directory with 100,000 files, more than there are processes on any node, does not delay the agent.
 #[test]
 fn a_hundred_thousand_names_are_passed_by() {
     let scratch = Scratch::new();

@@ -4,7 +4,7 @@ use super::{Running, agent, lines, not_seen};
 use crate::harness::{Launch, Scratch, workload};
 use std::collections::BTreeSet;
 
-/// Each process is shown completely, or counted as unseen.
+/// Each of many short processes is shown with all its calls, or counted as unseen.
 #[test]
 fn each_process_is_shown_whole_or_counted_as_unseen() {
     const PROCESSES: u64 = 1000;

@@ -1,4 +1,4 @@
-//! Tests of `live` and `serve --live` beside running programs.
+//! Tests of the agents `live` and `serve --live`, which follow running programs.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -19,12 +19,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Returns an agent on the spools of `scratch`, with its outputs in `data`.
+/// Returns the command of an agent that reads the spools of `scratch` and writes its outputs to `data`; not yet started.
 fn agent(scratch: &Scratch, args: &[&str]) -> Command {
     agent_each(scratch, "100ms", args)
 }
 
-/// Returns an agent as [`agent`] does, with intervals of this length.
+/// Returns an agent's command as [`agent`] does, with sums per `interval`.
 fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
     std::fs::create_dir_all(scratch.spools()).unwrap();
     let mut command = crate::common::command(&["live"]);
@@ -33,7 +33,7 @@ fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Agent that ends with the test.
+/// Running agent, killed on drop.
 struct Running(Child);
 
 impl Running {
@@ -41,7 +41,7 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits until the agent watches a directory: processes that ended earlier are unknown to it.
+    /// Waits until the agent watches its spool directory: it never sees processes that end earlier.
     fn watching(mut self) -> Self {
         let folder = PathBuf::from(format!("/proc/{}/fdinfo", self.0.id()));
         let text = |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.ok()?.path()).ok();
@@ -56,12 +56,12 @@ impl Running {
         self
     }
 
-    /// Waits for the agent's end; returns standard output and error.
+    /// Waits for the agent to exit with 0; returns standard output and error.
     fn end(self) -> (String, String) {
         self.end_with(0)
     }
 
-    /// Waits for an agent that ends with another exit code; returns standard output and error.
+    /// Waits for the agent to exit with `code`; returns standard output and error.
     fn end_with(mut self, code: i32) -> (String, String) {
         let read = |pipe: &mut dyn std::io::Read| {
             let mut text = String::new();
@@ -82,20 +82,20 @@ impl Drop for Running {
     }
 }
 
-/// Returns the JSON objects in a file in the scratch's data, one per line.
+/// Returns the JSON objects in an agent's output file `name`, one per line.
 fn lines(scratch: &Scratch, name: &str) -> Vec<Value> {
     let path = scratch.data().join(name);
     let text = std::fs::read_to_string(&path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Returns the only trace in the scratch.
+/// Returns the path of the only trace in the scratch directory.
 fn trace(scratch: &Scratch) -> PathBuf {
     let mut traces = std::fs::read_dir(scratch.traces()).unwrap().map(|entry| entry.unwrap().path());
     traces.find(|path| path.extension().is_some_and(|end| end == "dxt")).unwrap()
 }
 
-/// Returns the number of segments in the trace, and of calls that are only counted.
+/// Returns the number of calls recorded as segments in the trace, and of calls that are only counted.
 fn recorded(scratch: &Scratch) -> (u64, u64) {
     let output = crate::common::run(&["summary", "--format", "json", trace(scratch).to_str().unwrap()]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -103,20 +103,21 @@ fn recorded(scratch: &Scratch) -> (u64, u64) {
     (number("segments"), number("missing_segments") + number("counted_operations"))
 }
 
-/// Returns the number of calls in the intervals, and of those only counted.
+/// Returns the total number of calls in an agent's interval lines, and of those that were only counted.
 fn in_intervals(lines: &[Value]) -> (u64, u64) {
     let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_i64()).sum::<i64>().try_into().unwrap();
     (sum("calls"), sum("counted"))
 }
 
-/// Returns the number of events; asserts that none occurs twice.
+/// Returns the number of events; asserts that no event occurs twice.
 fn events(lines: &[Value]) -> u64 {
     let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), lines.len(), "an event came twice");
     lines.len() as u64
 }
 
-/// Returns the number of events in the scratch's `events`, without parsing them fully, as they may be many; asserts that none occurs twice.
+/// Returns the number of lines in the agent's file `events`, and asserts that no event occurs twice. Lines are not parsed fully, as they
+/// may be many.
 fn shown(scratch: &Scratch) -> u64 {
     let text = std::fs::read_to_string(scratch.data().join("events")).unwrap();
     let id = |line: &str| {
@@ -132,7 +133,7 @@ fn shown(scratch: &Scratch) -> u64 {
     all as u64
 }
 
-/// Returns the number of unseen items of a kind, from the last line that has it.
+/// Returns the number of unseen items of kind `what`, from the last line that states it.
 fn not_seen(lines: &[Value], what: &str) -> u64 {
     let said = lines.iter().rev().find_map(|line| line["not_seen"][what].as_u64());
     said.unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Tests of `serve --live`: it answers with the recorded calls.
+//! Tests of the HTTP answers of `serve --live`: they contain the recorded calls.
 
 use super::Running;
 use crate::common;
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
-/// Returns the server's answer to a request for its page's path plus `what`.
+/// Returns the server's answer to a GET request for the page's path followed by `what`.
 fn get(address: &str, what: &str) -> String {
     let (host, path) = address.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();

@@ -1,4 +1,5 @@
-//! Tests of naming the slow one of several runs, its slow calls, and since when: by `corpus`, and by a query on `--to parquet` output.
+//! Tests that `corpus`, and a query on `live --to parquet` output, name the slow one of several runs, its slow calls, and the time since
+//! when these are slow.
 
 #[cfg(feature = "parquet")]
 use super::{Running, agent};
@@ -13,7 +14,7 @@ use std::path::Path;
 #[cfg(feature = "parquet")]
 use std::process::Command;
 
-/// Both use the same five runs, which take a while.
+/// Checks `corpus` and the query on the same five runs, since these take a while.
 #[test]
 fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     let scratch = Scratch::new();
@@ -27,7 +28,7 @@ fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     one_question_names_them(&scratch, agent);
 }
 
-/// Checks that the report on the traces names the slow run, and that writes were slow first.
+/// Asserts that the report of `corpus` on the traces names the slow run, and that its writes became slow before its reads.
 fn the_traces_name_them(traces: &Path) {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
     // On a busy machine, other runs may follow in the list.
@@ -67,7 +68,8 @@ fn one_question_names_them(scratch: &Scratch, agent: Running) {
     assert!(mean_ms(0) >= f64::from(SLOWER_MS) && mean_ms(1) > 3.0 * rows[1][5].as_f64().unwrap(), "{rows:?}");
 }
 
-/// Runs the query of docs/live.md in DuckDB, after `before`; returns job, operation, slow since (s since 1970 UTC), calls, mean, usual.
+/// Runs the query of docs/live.md in DuckDB, after the SQL statement `before`. Returns job, operation, slow since (s since 1970-01-01 UTC),
+/// calls, mean and usual duration.
 #[cfg(feature = "parquet")]
 fn ask(python: &Path, folder: &Path, before: &str) -> Vec<Vec<Value>> {
     const SCRIPT: &str = "import duckdb, json, sys; con = duckdb.connect(); con.execute(sys.argv[1] or 'SELECT 1');
@@ -78,7 +80,8 @@ json.dump(rows, sys.stdout, default=float)";
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// In a brief stall of the machine, one call of a healthy run takes 100 times as long, alone in its second.
+/// In a healthy run, one call takes 100 times as long as usual (a brief stall of the machine). A run with many slow calls is listed before
+/// it.
 #[cfg(feature = "parquet")]
 #[test]
 fn one_call_that_was_slow_stands_behind_a_run_that_was() {

@@ -1,4 +1,4 @@
-//! Tests of selections of HDF5 data sets in the connector's format: equal to those logged by the programs, call by call.
+//! Tests of HDF5 selections (points, hyperslabs) in the connector's format: they equal those logged by the programs, call by call.
 
 use super::{Running, agent, lines, trace};
 use crate::common;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Transfers of a data set (by process, path): selection kind and extent of each.
+/// Reads and writes of each data set, by process and path: selection type and extent of each call.
 type Transfers = BTreeMap<(String, String), Vec<(usize, String)>>;
 
 /// Returns the selections logged by the programs of `scratch`.
@@ -22,12 +22,12 @@ fn selected(scratch: &Scratch) -> Transfers {
     all
 }
 
-/// Returns the numbers of a message: points, irregular and regular hyperslabs, dimensions, elements.
+/// Returns the selection fields of a connector message: numbers of points, irregular and regular hyperslabs, dimensions, and elements.
 fn numbers(message: &Value) -> [i64; 5] {
     ["pt_sel", "irreg_hslab", "reg_hslab", "ndims", "npoints"].map(|name| message["seg"][0][name].as_i64().unwrap())
 }
 
-/// Returns the messages of data sets by process and path, in order of arrival.
+/// Returns the messages on data sets, by process and path, in order of arrival. `process` converts a rank to the process's key.
 fn messages(scratch: &Scratch, file: &Path, process: impl Fn(i64) -> String) -> BTreeMap<(String, String), Vec<Value>> {
     let (mut all, mut names) = (BTreeMap::<_, Vec<Value>>::new(), BTreeMap::new());
     for message in lines(scratch, "messages") {
@@ -45,7 +45,7 @@ fn messages(scratch: &Scratch, file: &Path, process: impl Fn(i64) -> String) -> 
     all
 }
 
-/// Compares each message with the program's log; `opened` returns dimensions and elements of a data set at its n-th open.
+/// Compares each message with the program's log. `opened` returns the numbers of dimensions and elements of a data set at its n-th open.
 fn compare(
     said: &Transfers,
     messages: &BTreeMap<(String, String), Vec<Value>>,
@@ -60,7 +60,7 @@ fn compare(
             let word = message["op"].as_str().unwrap();
             let extent = &transfers[number.min(transfers.len() - 1)].1;
             if matches!(word, "read" | "write") {
-                // Kinds as in h5log.h: 2 regular, 3 irregular, 4 points.
+                // Selection types as in h5log.h: 2 regular, 3 irregular, 4 points.
                 if let Some(kind) = [4, 3, 2].iter().position(|kind| *kind == transfers[number].0) {
                     counts[kind] += 1;
                 }
@@ -77,7 +77,7 @@ fn compare(
     }
 }
 
-/// Returns the table of data sets, with selection kinds merged that the connector does not distinguish.
+/// Returns the summary's table of data sets. Selection types that the connector's format does not distinguish are merged.
 fn tables(path: &Path) -> Vec<Value> {
     let output = common::run(&["summary", "--format", "json", "--top", "100", path.to_str().unwrap()]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();

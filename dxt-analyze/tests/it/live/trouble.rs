@@ -1,4 +1,5 @@
-//! Tests of agents under adverse conditions: the agent continues, reports the problem, and its exit code reports missing data.
+//! Tests of agents under adverse conditions: an agent keeps running, reports the problem, and exits with a code that indicates missing
+//! data.
 
 use super::{Running, agent};
 use crate::common;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns a device without room, as standard error.
+/// Returns `/dev/full` for use as standard error: every write fails with ENOSPC.
 fn full() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// Returns an agent beside a junk file with a spool's name, which it reports.
+/// Returns the command of an agent that finds a junk file with a spool's name, and therefore prints a message.
 fn beside_junk(scratch: &Scratch, args: &[&str]) -> Command {
     let command = agent(scratch, args);
     std::fs::write(scratch.spools().join("dxt-0-1-2-0.spool"), vec![b'x'; 1 << 16]).unwrap();
@@ -42,12 +43,12 @@ fn an_agent_goes_on_though_nothing_can_be_said() {
     assert_eq!(output(common::command(&["summary", "/nonexistent"]).stderr(full())), Some(1));
 }
 
-/// Returns exit code and standard error.
+/// Returns exit code and standard error of a finished agent.
 fn ended(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Data not passed on or not saved is reported by the exit code.
+/// The exit code indicates data that could not be passed on or saved.
 #[test]
 fn what_could_not_be_written_is_in_the_exit_code() {
     let run = |to: &[&str], prepare: fn(&Path)| {
@@ -125,14 +126,15 @@ fn what_cannot_be_watched_is_said_at_once() {
     assert!(said.contains("this user may not read it"), "{said}");
 }
 
-/// Returns the files with a spool's name that an agent has open.
+/// Returns the spool files that an agent has open.
 pub(crate) fn open_spools(agent: &Running) -> BTreeSet<PathBuf> {
     let all = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).into_iter().flatten();
     let links = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
     links.filter(|path| path.extension().is_some_and(|end| end == "spool") && path.exists()).collect()
 }
 
-/// Starts an agent limited to 40 open files, beside 60 spools that are still being created.
+/// Starts an agent limited to 40 open files, with 60 empty spool files as of processes that are still starting. Returns the agent and the
+/// paths of the spools.
 fn crowded(scratch: &Scratch, args: &[&str]) -> (Running, BTreeSet<PathBuf>) {
     let named = agent(scratch, args);
     let path = |number: u32| scratch.spools().join(format!("dxt-0-{number}-1-0.spool"));

@@ -1,4 +1,4 @@
-//! Tests of the Grafana dashboards: each query runs on a store filled by `live`. Rendering is not tested.
+//! Tests of the Grafana dashboards: each query runs on a database filled by `live`. Rendering is not tested.
 
 use serde_json::Value;
 use std::path::Path;
@@ -8,7 +8,7 @@ fn dashboard(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
 }
 
-/// Returns title and text of each query of a dashboard, from the given field.
+/// Returns title and text of each query of dashboard `name`; `field` is the JSON field that holds the text.
 fn queries(name: &str, field: &str) -> Vec<(String, String)> {
     let board = dashboard(name);
     let panels = board["panels"].as_array().unwrap().iter();
@@ -21,7 +21,7 @@ fn queries(name: &str, field: &str) -> Vec<(String, String)> {
     panels.flat_map(of).collect()
 }
 
-/// Returns the queries for PostgreSQL, and those of the variables, with each variable replaced by all of its values.
+/// Returns title and text of all PostgreSQL queries (panels and dashboard variables), with each variable replaced by all of its values.
 #[cfg(feature = "postgres")]
 pub(crate) fn sql() -> Vec<(String, String)> {
     let board = dashboard("runs.json");
@@ -41,7 +41,8 @@ pub(crate) fn sql() -> Vec<(String, String)> {
     queries("runs.json", "rawSql").into_iter().chain(of_variables).map(filled).collect()
 }
 
-/// Returns the queries for Prometheus: on metrics of `live`, or with `of_nodes` of node_exporter.
+/// Returns title and text of the Prometheus queries: those on metrics of `live` or, if `of_nodes` is true, those on metrics of
+/// node_exporter.
 pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     let filled = |(title, text): (String, String)| {
         let variables = ["$cluster", "$job", "$node", "$ranks", "$file_system", "$op"];
@@ -52,7 +53,7 @@ pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     all.filter(|(_, text)| text.contains("dxt_") != of_nodes).collect()
 }
 
-/// Both dashboards offer existing values for selection, and link to a job's report.
+/// Both dashboards let the user select among existing values, and link to a job's report.
 #[test]
 fn dashboards_have_their_variables_and_a_link_to_the_report() {
     for name in ["now.json", "runs.json"] {

@@ -1,4 +1,4 @@
-//! Tests of `--to influx:...`, with VictoriaMetrics.
+//! Tests of the destination `--to influx:...`, with a VictoriaMetrics server.
 
 use crate::live_sinks::program::{BLOCK, Traced};
 use crate::live_sinks::server::{Server, free_port, get, program, quoted, until};
@@ -6,7 +6,7 @@ use crate::live_sinks::values::{interval, now_unix_ns, outlet};
 use std::path::Path;
 use std::process::Command;
 
-/// VictoriaMetrics server, with its ports for HTTP and for datagrams.
+/// VictoriaMetrics server with its ports for HTTP and for UDP.
 struct Victoria {
     port: u16,
     datagrams: u16,
@@ -26,7 +26,7 @@ impl Victoria {
         ))
     }
 
-    /// Returns all values of a series, over all written data.
+    /// Returns all values of a time series, over the whole stored time.
     fn values(&self, series: &str) -> Vec<f64> {
         get(self.port, "/internal/force_flush");
         let text = get(self.port, &format!("/api/v1/export?match[]={}", quoted(series))).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Tests of the destinations of `live` with real servers: each is started on loopback, with its data in a folder of the test. Tests of a
-//! destination are only built with its feature (`live-http`, `postgres`, `nats`).
+//! Tests of the destinations of `live` (databases, message servers) with real servers. Each server runs on loopback, with its data in a
+//! folder of the test. Tests of a destination are built only with its cargo feature (`live-http`, `postgres`, `nats`).
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 

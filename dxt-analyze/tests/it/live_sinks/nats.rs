@@ -1,4 +1,4 @@
-//! Tests of `--to nats:...` and `--from nats:...`.
+//! Tests of `live --to nats:...` and `live --from nats:...`.
 
 use crate::live_sinks::program::{Traced, agent};
 use crate::live_sinks::server::{Server, free_port, program, until};
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-/// NATS server that stores streams in a folder.
+/// NATS server that stores its message streams in a folder.
 pub(crate) struct Broker {
     folder: tempfile::TempDir,
     port: u16,
@@ -34,12 +34,12 @@ impl Broker {
         format!("nats://127.0.0.1:{}/test.calls", self.port)
     }
 
-    /// Reads the stream with another agent and further options; returns standard output and error.
+    /// Reads the message stream by another agent with further options; returns that agent's standard output and error.
     fn read(&self, more: &[&str]) -> (String, String) {
         self.read_of(more, false)
     }
 
-    /// Reads the stream as [`Self::read`] does; with `dropped`, calls are missing in it.
+    /// Reads the message stream as [`Self::read`] does. `dropped`: true if calls are expected to be missing in it (exit code 3).
     fn read_of(&self, more: &[&str], dropped: bool) -> (String, String) {
         let output = agent().args(["--from", &self.url(), "--until-end"]).args(more).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -49,7 +49,7 @@ impl Broker {
         (out, err)
     }
 
-    /// Returns the ids of all calls, and the messages.
+    /// Returns the IDs of all calls in the message stream, and the messages that the reading agent prints.
     fn names(&self, folder: &Path) -> (Vec<String>, String) {
         let path = folder.join(now_unix_ns().to_string());
         let (_, said) = self.read(&["--to", &format!("events:{}", path.display())]);
@@ -119,7 +119,7 @@ fn what_is_dropped_is_told_in_the_stream() {
     assert!(screen.contains("POSIX write") && screen.contains(" on node1"), "{screen}");
 }
 
-/// Processes unseen while the server was down are reported, even if calls exceed the queue.
+/// Processes that were not seen while the server was down are reported, even if calls overflow the queue.
 #[test]
 fn what_was_unseen_is_told_though_calls_are_dropped() {
     let broker = Broker::new();
@@ -140,7 +140,7 @@ fn what_was_unseen_is_told_though_calls_are_dropped() {
     assert!(screen.contains("3 processes came and went unseen"), "{screen}");
 }
 
-/// Anyone with access to a stream may write anything to it.
+/// Numbers in messages are bounded: anyone with access to a message stream may write anything to it.
 #[test]
 fn what_agents_claim_has_bounds() {
     let broker = Broker::new();

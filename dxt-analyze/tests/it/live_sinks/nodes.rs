@@ -1,5 +1,5 @@
-//! Tests of a job on two nodes with an agent each: their data is shown as one, on any machine. The nodes are namespaces of this machine
-//! with their own host names and /dev/shm; mpirun reaches them through a stand-in for ssh.
+//! Tests of a job on two nodes with an agent on each: any machine can show the data of both as one job. The nodes are simulated by
+//! namespaces of this machine with host names and a /dev/shm of their own; mpirun reaches them through a stand-in for ssh.
 
 use crate::harness::{Compiler, library, skip, skip_here, workload_with};
 use crate::live_sinks::nats::Broker;
@@ -17,13 +17,13 @@ const NODES: [&str; 2] = ["node-a", "node-b"];
 /// Number of ranks, half of them on each node.
 const RANKS: i64 = 4;
 
-/// Simulated node, which exists until it is dropped.
+/// Simulated node, removed on drop.
 struct Node {
     holder: Server,
 }
 
 impl Node {
-    /// Creates a node; `None` if this user may not.
+    /// Creates a simulated node; `None` if this user lacks the privileges.
     fn new(name: &str) -> Option<Self> {
         let script = "hostname \"$0\" && mount --make-rprivate / && mount -t tmpfs none /dev/shm && echo ready && exec sleep 600";
         let mut command = Command::new("unshare");
@@ -34,7 +34,7 @@ impl Node {
         (said == "ready\n").then_some(Self { holder })
     }
 
-    /// Returns the command to run on this node.
+    /// Returns a command that runs `command` on this simulated node.
     fn on(&self, command: &Command) -> Command {
         let mut there = Command::new("nsenter");
         there.args(["-t", &self.holder.0.id().to_string(), "-u", "-m"]).arg(command.get_program());
@@ -43,7 +43,7 @@ impl Node {
     }
 }
 
-/// Writes a stand-in for ssh, called by mpirun with options, a node, and a command.
+/// Writes a stand-in for ssh, which mpirun calls with options, a node, and a command. Returns its path.
 fn remote_shell(folder: &Path, nodes: &[Node]) -> std::path::PathBuf {
     for (name, node) in NODES.iter().zip(nodes) {
         std::fs::write(folder.join(name), node.holder.0.id().to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of `--to postgres:...`: each call is stored once, despite repeated transfers and killed servers.
+//! Tests of `live --to postgres:...`: each call is stored exactly once, despite repeated transfers and killed servers.
 
 use crate::five_runs::{RUNS, SLOW, calls_of_run, five_runs, question, second_of_slow};
 use crate::harness::{Scratch, is_root, skip};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use trace_format::op::Layer;
 
-/// User (nobody) that runs the server if the test is root, which PostgreSQL refuses.
+/// User ID of `nobody`, who runs the server if the test runs as root: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 
-/// Database cluster with the port of its server.
+/// PostgreSQL database cluster, with the port of its server.
 pub(crate) struct Cluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) programs: PathBuf,
@@ -99,13 +99,13 @@ impl Cluster {
         format!("postgres:{}", self.url())
     }
 
-    /// Returns the number that a query gives; `None` while the table does not exist.
+    /// Returns the number that an SQL query yields; `None` while the table does not exist.
     fn number(&self, query: &str) -> Option<i64> {
         self.client()?.query_one(query, &[]).ok().map(|row| row.get(0))
     }
 }
 
-/// Tables of an older version lack columns: these are added, existing rows stay.
+/// Tables made by an older version lack columns for HDF5 data sets. The columns are added, and existing rows stay.
 #[test]
 fn calls_on_data_sets_have_numbers_also_in_a_table_of_before() {
     let Some(cluster) = Cluster::new() else { return };
@@ -139,7 +139,7 @@ fn calls_on_data_sets_have_numbers_also_in_a_table_of_before() {
     assert_eq!(cluster.number(&one), Some(1));
 }
 
-/// Views and grants of other users on the connector view survive an update, and rows are stored in any case.
+/// Other users' views of the connector view, and their grants on it, survive an update by a new version. Rows are stored in any case.
 #[test]
 fn what_others_made_of_the_view_of_before_stays() {
     let Some(cluster) = Cluster::new() else { return };
@@ -183,7 +183,7 @@ fn what_others_made_of_the_view_of_before_stays() {
     assert_eq!(cluster.number("SELECT mine FROM dxt_connector"), Some(7));
 }
 
-/// Begin of the run: evening of 2023-11-14, in ns since 1970-01-01 UTC.
+/// Start of the test run: evening of 2023-11-14, in ns since 1970-01-01 UTC.
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 
 #[test]
@@ -221,7 +221,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     dashboards(&cluster, true);
 }
 
-/// Runs every dashboard query; with made-up, even times none reports slow calls.
+/// Runs every dashboard query. If `is_even` is true (generated calls of uniform duration), asserts that none reports slow calls.
 fn dashboards(cluster: &Cluster, is_even: bool) {
     let mut client = cluster.client().unwrap();
     let asked = crate::live_sinks::grafana::sql();
@@ -236,7 +236,8 @@ fn dashboards(cluster: &Cluster, is_even: bool) {
     }
 }
 
-/// Means over few runs have Student's confidence interval, one run has none, and an open of MPI-IO through POSIX counts once.
+/// Means over a few runs have Student's confidence interval, and a single run has none. An open by MPI-IO with its nested POSIX open counts
+/// once.
 #[test]
 fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     let Some(cluster) = Cluster::new() else { return };
@@ -278,7 +279,7 @@ fn content(cluster: &Cluster) {
     assert_eq!((row.get(0), row.get(1), row.get(2)), (16 * 400_i64, 16 * 400 * 4096_i64, 400_i64));
 }
 
-/// PostgreSQL's planner chooses each index for its intended query.
+/// Asserts that PostgreSQL's planner uses each index for the query for which it was made.
 fn indexes(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();
     client.batch_execute("ANALYZE dxt_events").unwrap();
@@ -319,7 +320,7 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
     assert_eq!(cluster.number(offsets), Some(400));
 }
 
-/// The queries of docs/live.md and of the dashboard name the slow run, and the time since when its reads and writes are slow.
+/// The queries in docs/live.md and in the dashboard name the slow run, and the time since when its reads and writes are slow.
 #[test]
 fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
     let Some(cluster) = Cluster::new() else { return };

@@ -1,4 +1,4 @@
-//! Real program under the library, watched by an agent that passes on its calls: dd(1), whose input the test provides.
+//! Real traced program, dd(1), followed by an agent that passes on its calls. The test provides dd's input.
 
 use crate::live_sinks::server::{Server, until};
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 /// Size of each write, in bytes.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Traced dd(1) and its agent.
+/// Traced dd(1) with its agent.
 pub(crate) struct Traced {
     folder: tempfile::TempDir,
     to: Vec<String>,
@@ -18,12 +18,12 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Starts an agent with the given destinations.
+    /// Starts dd and an agent with the destinations `to`.
     pub(crate) fn watched(to: &[&str]) -> Self {
         Self::watched_with(to, &[])
     }
 
-    /// Starts an agent with the given destinations and environment.
+    /// Starts dd and an agent with the destinations `to` and the environment variables `env`.
     pub(crate) fn watched_with(to: &[&str], env: &[(&str, &str)]) -> Self {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let to = to.iter().map(|to| (*to).to_owned()).collect();
@@ -32,7 +32,7 @@ impl Traced {
         traced
     }
 
-    /// Starts an agent that continues where the previous one ended.
+    /// Starts a new agent that continues where the previous one ended.
     pub(crate) fn watch(&mut self) {
         let mut agent = agent();
         agent
@@ -46,13 +46,13 @@ impl Traced {
         self.agent = Some(agent.spawn().expect("the agent starts"));
     }
 
-    /// Kills the agent, as may happen at any time.
+    /// Kills the agent (SIGKILL).
     #[cfg(any(feature = "postgres", feature = "nats"))]
     pub(crate) fn kill_agent(&mut self) {
         Server(self.agent.take().unwrap()).kill();
     }
 
-    /// Returns the agent's data visible to other users and to readers of its state.
+    /// Returns what other users can see of the agent (its command line), and the contents of its state file.
     #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn seen_by_others(&self) -> String {
         let number = self.agent.as_ref().unwrap().id();
@@ -61,7 +61,7 @@ impl Traced {
         format!("{} {state}", String::from_utf8_lossy(&words))
     }
 
-    /// Returns the directory of the spool and the state.
+    /// Returns the directory that contains dd's spool and the agent's state file.
     #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
@@ -72,7 +72,7 @@ impl Traced {
         self.folder.path().join("output")
     }
 
-    /// Lets the program write `blocks` more blocks.
+    /// Lets dd write `blocks` more blocks.
     pub(crate) fn write(&mut self, blocks: usize) {
         let output = self.output();
         let folder = self.folder.path();
@@ -91,17 +91,17 @@ impl Traced {
         dd.stdin.as_mut().unwrap().write_all(&vec![b'x'; blocks * BLOCK]).unwrap();
     }
 
-    /// Ends the program, and waits for it and for the agent; returns the agent's messages.
+    /// Ends dd, and waits for dd and the agent; returns the agent's messages.
     pub(crate) fn end(self) -> String {
         self.end_with(0)
     }
 
-    /// Ends the program as [`Self::end`] does, for an agent that ends with another exit code.
+    /// Ends dd as [`Self::end`] does, for an agent that must exit with `code`.
     pub(crate) fn end_with(mut self, code: i32) -> String {
         let mut dd = self.dd.take().unwrap();
         drop(dd.stdin.take());
         assert!(dd.wait().unwrap().success());
-        // An agent that saw nothing of the program waits forever.
+        // An agent that never saw the program would wait forever.
         until("the agent's end", || self.agent.as_mut().unwrap().try_wait().unwrap());
         let output = self.agent.take().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -116,7 +116,7 @@ impl Drop for Traced {
     }
 }
 
-/// Returns `dxt-analyze live` without variables that might be set on this machine.
+/// Returns the command `dxt-analyze live`, without environment variables that could affect it.
 pub(crate) fn agent() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.arg("live").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Tests of `--to prometheus:...`.
+//! Tests of `live --to prometheus:...`, which answers the requests of a Prometheus server.
 
 use crate::live_sinks::program::{BLOCK, Traced};
 use crate::live_sinks::server::{Server, free_port, get, get_json, program, quoted, until};
@@ -8,10 +8,10 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Name, labels and value of a sample.
+/// Prometheus sample: name, labels and value.
 type Sample = (String, Vec<(String, String)>, f64);
 
-/// Parses a sample by the rules of the format: `name{label="value",...} number`.
+/// Parses a line of the Prometheus text format: `name{label="value",...} number`.
 fn sample(line: &str) -> Sample {
     let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
     assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{line}");
@@ -36,7 +36,7 @@ fn sample(line: &str) -> Sample {
     (name.to_owned(), labels, rest.trim_start_matches('}').trim().parse().unwrap())
 }
 
-/// Returns all samples; each must follow the type of its family.
+/// Parses all samples; asserts that each has the type declared for its metric family.
 fn samples(text: &str) -> Vec<Sample> {
     let mut families: Vec<(String, String)> = Vec::new();
     let mut all = Vec::new();
@@ -56,7 +56,7 @@ fn samples(text: &str) -> Vec<Sample> {
     all
 }
 
-/// Idle connections, slow requests and unread answers do not keep other clients from the sums.
+/// Idle connections, slow requests and unread answers do not prevent answers to other clients.
 #[test]
 fn connections_that_wait_keep_no_question_from_its_answer() {
     let port = free_port();
@@ -81,7 +81,7 @@ fn connections_that_wait_keep_no_question_from_its_answer() {
     }
 }
 
-/// Requests with a foreign host name (DNS rebinding), without a host, or for another port or path are refused.
+/// Requests are refused if they name a foreign host (DNS rebinding), no host, another port or another path.
 #[test]
 fn only_who_asks_it_by_its_own_name_is_answered() {
     let port = free_port();
@@ -162,7 +162,7 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     traced.end();
 }
 
-/// Starts a Prometheus server with the scrape configuration `jobs` on port `here`, with its data in `folder`.
+/// Starts a Prometheus server on port `here` with the scrape configuration `jobs` and its data in `folder`.
 fn started(prometheus: &std::path::Path, folder: &std::path::Path, jobs: &str, here: u16) -> Server {
     let config = folder.join("prometheus.yml");
     std::fs::write(&config, jobs).unwrap();
@@ -174,19 +174,19 @@ fn started(prometheus: &std::path::Path, folder: &std::path::Path, jobs: &str, h
     )
 }
 
-/// Returns the first number in the answer to a query.
+/// Returns the first number in the answer to a query to the Prometheus server on port `here`.
 fn asked(here: u16, query: &str) -> Option<f64> {
     let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
     answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
 }
 
-/// Returns the sectors submitted for writing to this machine's disks (Documentation/admin-guide/iostats.rst of Linux).
+/// Returns the number of sectors written to this machine's disks (Documentation/admin-guide/iostats.rst of Linux).
 fn written() -> u64 {
     let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
     text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse::<u64>().ok()).sum()
 }
 
-/// The dashboard's row of nodes works with a real node_exporter, and shows writes of another program.
+/// The dashboard's row on nodes works with a real node_exporter, and shows writes of other programs.
 #[test]
 fn node_exporter_shows_what_others_write() {
     let (Some(prometheus), Some(exporter)) = (program("prometheus"), program("prometheus-node-exporter")) else {
@@ -251,7 +251,7 @@ fn stalled(what: &str) -> Option<u64> {
     text.lines().next()?.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// Control group with 24 MiB of memory, page cache included; `None` if this user may not create one.
+/// Control group with 24 MiB of memory, including page cache, which forces writeback. `new` returns `None` if this user may not create one.
 struct LittleMemory(std::path::PathBuf);
 
 impl LittleMemory {
@@ -268,7 +268,7 @@ impl LittleMemory {
         })
     }
 
-    /// File to which a process writes its pid to join the group.
+    /// Path of `cgroup.procs`, to which a process writes its pid to join the group.
     fn processes(&self) -> std::path::PathBuf {
         self.0.join("cgroup.procs")
     }

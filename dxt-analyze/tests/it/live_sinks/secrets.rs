@@ -1,4 +1,4 @@
-//! Tests of servers with authentication: tokens, passwords, certificates. Secrets are disclosed to no one else.
+//! Tests of servers that require tokens, passwords or certificates: secrets reach the server and nobody else.
 
 use crate::harness::{have, skip, skip_here};
 use crate::live_sinks::program::{Traced, agent};
@@ -6,10 +6,10 @@ use crate::live_sinks::server::{Server, free_port, program, until};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Secret that must appear nowhere.
+/// Secret that must not appear in messages, command lines or state files.
 const SECRET: &str = "s3cret-Wort";
 
-/// Certificate authority of the test, and a server certificate issued by it for 127.0.0.1.
+/// Test certificate authority, and a server certificate issued by it for 127.0.0.1.
 pub(crate) struct Certificates(tempfile::TempDir);
 
 impl Certificates {
@@ -43,7 +43,7 @@ impl Certificates {
     }
 }
 
-/// Lets a program write, and waits for `arrived`; asserts that the secret was not visible.
+/// Lets a traced program write until `arrived` returns true (data reached the server); asserts that the secret was never visible.
 fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     let mut traced = Traced::watched_with(&[to], env);
     traced.write(20);
@@ -56,7 +56,7 @@ fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     assert!(said.is_empty(), "{said}");
 }
 
-/// Returns the messages of an agent that cannot pass on events, or fails to start.
+/// Returns the messages of an agent that cannot pass on events to `to`, or that fails to start.
 fn refused(to: &str, env: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
@@ -139,7 +139,7 @@ fn no_password_is_said_whatever_is_wrong() {
     });
 }
 
-/// Returns the number of rows in a stream of a NATS server, read by dxt-analyze.
+/// Returns the number of events in a NATS message stream, as read by dxt-analyze.
 fn in_stream(url: &str, env: &[(&str, &str)]) -> usize {
     let mut agent = agent();
     let output =
@@ -250,7 +250,7 @@ fn http_with_tls_tokens_and_passwords() {
     }
 }
 
-/// Tests against InfluxDB itself, if installed.
+/// Tests authentication with InfluxDB itself, if it is installed.
 #[test]
 fn influxdb_with_tls_and_passwords() {
     let Some(certificates) = Certificates::new() else { return };
@@ -363,7 +363,7 @@ fn postgresql_with_tls_and_a_password() {
     assert!(said.contains("password authentication failed"), "{said}");
 }
 
-/// A URL that would send the password to another host than intended is refused.
+/// A URL is refused if a character in its password would end the host part, so that the password would be sent to another host.
 #[test]
 fn a_password_that_would_end_the_host_is_refused() {
     for url in ["http://me:sec/ret@127.0.0.1:1/w", "http://me:sec?ret@127.0.0.1:1/w", "http://me@h:a/b@127.0.0.1:1/w"] {

@@ -1,4 +1,4 @@
-//! Servers started by the tests, and their answers by HTTP.
+//! Servers started by the tests, and helpers to query them by HTTP.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Timeout of waiting; far longer than usual.
+/// Timeout for any wait; far longer than waits usually take.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Child process that ends with the test.
+/// Server process, killed on drop.
 pub(crate) struct Server(pub(crate) Child);
 
 impl Server {
@@ -33,7 +33,8 @@ impl Drop for Server {
     }
 }
 
-/// Returns a Debian program that scripts/setup.sh installs, from `PATH` or the directories of root.
+/// Returns the path of a server program that scripts/setup.sh installs, from `PATH` or from system directories that are only in root's
+/// `PATH`.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
@@ -48,7 +49,7 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Repeats `ask` until it returns an answer.
+/// Calls `ask` repeatedly until it returns a value; fails after a timeout.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -60,7 +61,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Returns the answer of a server on loopback; `None` without an answer or on an error.
+/// Returns the body of an HTTP answer from a server on loopback; `None` without an answer or on an error.
 pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).ok()?;
@@ -70,12 +71,12 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     head.lines().next()?.contains(" 200 ").then(|| body.to_owned())
 }
 
-/// Returns the JSON answer of a server on loopback.
+/// Returns the JSON body of an HTTP answer from a server on loopback.
 pub(crate) fn get_json(port: u16, path: &str) -> Option<serde_json::Value> {
     serde_json::from_str(&get(port, path)?).ok()
 }
 
-/// Encodes text for a URL's query.
+/// Percent-encodes text for the query part of a URL.
 pub(crate) fn quoted(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })

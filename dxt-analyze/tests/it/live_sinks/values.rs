@@ -1,4 +1,4 @@
-//! Intervals and calls with known sums.
+//! Intervals and events with known sums, as input of destinations.
 
 use dxt_analyze::live::interval::{Group, Interval, NotSeen, Sums};
 use dxt_analyze::live::sinks::{Outlet, To};
@@ -20,14 +20,14 @@ pub(crate) fn now_unix_ns() -> i64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64
 }
 
-/// Opens a destination.
+/// Opens the destination `to` of live events, such as `nats:...` or `postgres:...`.
 pub(crate) fn outlet(to: &str) -> Outlet {
     let mut outlet = to.parse::<To>().unwrap().open(std::time::Duration::from_secs(60)).unwrap();
     outlet.begin(None).unwrap();
     outlet
 }
 
-/// Returns an interval of one group with names that need escaping: `calls` calls, of 4096 bytes and 1 ms each.
+/// Returns a one-second interval with `calls` calls of 4096 bytes and 1 ms each, in one group whose names need escaping.
 pub(crate) fn interval(begin_unix_ns: i64, calls: u64) -> Interval {
     let group = Group {
         job: "a job, \"of\" x=y".into(),
@@ -51,7 +51,8 @@ pub(crate) fn interval(begin_unix_ns: i64, calls: u64) -> Interval {
     }
 }
 
-/// Returns calls of jobs of 16 ranks, with names that need escaping: one per 10 µs and process from `begin_unix_ns` on, 4096 bytes, 1 µs.
+/// Returns events of `jobs` jobs of 16 ranks with names that need escaping. From `begin_unix_ns` on, each process makes `calls` calls, one
+/// per 10 µs, of 4096 bytes and 1 µs.
 #[cfg(any(feature = "postgres", feature = "nats"))]
 pub(crate) fn events(begin_unix_ns: i64, jobs: u32, calls: u32) -> Vec<Event> {
     let target = Arc::new(Target {

@@ -1,4 +1,4 @@
-//! Tests of builds without a destination: the message names the missing feature and how to get it.
+//! Tests of builds without the cargo feature of a destination: the error message names the missing feature and how to get it.
 
 use crate::live_sinks::program::agent;
 

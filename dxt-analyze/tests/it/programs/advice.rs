@@ -1,5 +1,5 @@
 //! Tests of `advise` on programs that are slow for a known reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and
-//! compared. A library behind the tracer (`delays.c`) slows storage down, so that the gain depends on number and size of requests.
+//! compared. A preloaded library (`delays.c`) slows down storage, so that the gain depends on number and size of requests.
 
 use crate::harness::{Compiler, Scratch, dxt_run, library, skip, skip_here, workload_with};
 use serde_json::Value;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const RANKS: u64 = 4;
-/// 2 ms per request, and 50 MB/s.
+/// Storage delays as rules of `delays.c`: 2 ms per request, and 50 MB/s.
 const DELAYS: &str = "op=write,us=2000,perkib=20;op=read,us=2000,perkib=20";
-/// 10 MB/s: costs much more than ranks waiting for each other on a busy machine.
+/// Variable that sets slower storage, 10 MB/s: the delays far exceed the time that ranks wait for each other on a busy machine.
 const SLOWER: (&str, &str) = ("DELAYS", "op=write,us=2000,perkib=100");
 
-/// Slow program with the directory of its runs.
+/// MPI program that is slow for a known reason, with the scratch directory of its runs.
 struct Sick {
     scratch: Scratch,
     program: PathBuf,
@@ -31,7 +31,8 @@ impl Sick {
         self.scratch.root().join(name)
     }
 
-    /// Runs a variant with `options` of dxt-run; returns its trace, `None` if this machine cannot run it, and standard error.
+    /// Runs variant `variant` of the program under dxt-run with `options`. Returns its trace (`None` if this machine cannot run it) and its
+    /// standard error.
     fn run(&self, variant: &str, to: &str, options: &[&str], variables: &[(&str, &str)]) -> (Option<PathBuf>, String) {
         self.scratch.clear_data();
         let mut command = Command::new("timeout");
@@ -69,7 +70,7 @@ impl Sick {
         (trace, said)
     }
 
-    /// Returns the bytes of the file at the given offsets and lengths.
+    /// Returns the contents of the program's file at the given (offset, length) pairs.
     fn written(&self, at: &[(u64, u64)]) -> Vec<u8> {
         let all = std::fs::read(self.scratch.data().join("sick")).expect("the program wrote its file");
         at.iter().flat_map(|&(from, length)| all[from as usize..(from + length) as usize].to_vec()).collect()
@@ -93,7 +94,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("the report is JSON")
 }
 
-/// Returns calls and time of an operation in both runs.
+/// Returns the number of calls and the time in ns of the operations `names` of one layer, in the run before and in the run after.
 fn compared(before: &Path, after: &Path, layer: &str, names: &[&str]) -> [(u64, u64); 2] {
     let found = json(&analyze(&["compare", "--format", "json"], &[before, after]));
     let rows = || found["operations"].as_array().into_iter().flatten();
@@ -104,7 +105,7 @@ fn compared(before: &Path, after: &Path, layer: &str, names: &[&str]) -> [(u64, 
     })
 }
 
-/// Asserts that each rank gained about the saving promised by the first finding with advice: all ranks wait for the slowest.
+/// Asserts that each rank gained about the time that the first finding with advice promised. (All ranks wait for the slowest.)
 fn assert_gain(advice: &Value, before_ns: u64, after_ns: u64) {
     let first = &advice["advice"][0];
     let of = |name: &str| first[name].as_u64();

@@ -1,4 +1,4 @@
-//! Tests of `checks` and `compare` on programs that know how often they repeat themselves.
+//! Tests of `checks` and `compare` on programs that print how often they repeat their I/O.
 
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload_source, workload_with};
 use crate::programs::analyze;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the number that the program printed after `name`.
+/// Returns the number that the program printed after the word `name`.
 fn said(stdout: &str, name: &str) -> u64 {
     let line = stdout.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     line.unwrap_or_else(|| panic!("the program said nothing of {name}: {stdout}"))
@@ -30,7 +30,7 @@ fn a_script_that_moves_bytes_again() {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, "python3").arg(workload_source("traffic.py")).arg(scratch.data()).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    // Files of the interpreter itself are left out.
+    // Files of the Python interpreter itself are excluded.
     let files = format!("{}/*", scratch.data().display());
     let found = analyze(&scratch, "checks", &["--files", &files], 0);
     let expected = |part, all| said(&outcome.stdout, part) as f64 / said(&outcome.stdout, all) as f64;
@@ -74,7 +74,7 @@ fn holes_that_mpi_io_reads_unasked() {
             assert_eq!(unasked, holes);
             assert!(has(&found, "DXT-C028"));
         }
-        // One of two kinds of reads was collective; all writes were.
+        // One of two types of reads was collective; all writes were.
         assert_eq!((measured(&found, "DXT-C019"), measured(&found, "DXT-C020")), (Some(0.5), Some(1.0)), "{mpi:?}");
     }
 }
@@ -141,7 +141,8 @@ fn two_runs_of_one_script_differ_in_folder_only() {
     }
 }
 
-/// Python program in which two processes write alternating blocks of a file and read back their own; with an argument, both write all.
+/// Python program in which two processes write alternating blocks of a file, and each reads back its own. With an argument, both write all
+/// blocks.
 const SHARED: &str = "
 import os, sys
 all = len(sys.argv) > 2

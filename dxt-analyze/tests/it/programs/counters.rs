@@ -1,4 +1,4 @@
-//! Comparison of a traced program with the same program in counters mode: `counters` gives equal results.
+//! Tests that `counters` gives equal results for a fully traced program and for the same program in counters mode.
 
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
 use crate::programs::analyze;
@@ -7,7 +7,7 @@ use darshan_log::counters::int_names;
 use serde_json::Value;
 use std::process::Command;
 
-/// Returns the result without values that vary between runs, or that only the tracer provides.
+/// Returns the JSON output of `counters`, without values that vary between runs or that require a full trace.
 fn comparable(scratch: &Scratch, code: i32) -> Value {
     let mut found =
         analyze(scratch, "counters", &["--files", &format!("{}/**", scratch.data().display()), "--top", "1000"], code);

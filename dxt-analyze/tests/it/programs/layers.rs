@@ -1,4 +1,4 @@
-//! Tests of `layers` on programs whose hints control the MPI library: compared with the programs' own logs.
+//! Tests of `layers` on programs that control the MPI library by hints. Results are compared with the programs' own logs.
 
 use crate::harness::{Compiler, Launch, Op, Scratch, log_lines, read_log, workload_hdf5, workload_with};
 use crate::programs::analyze;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const RANKS: u32 = 4;
 
-/// Runs a variant of `mpiio_layers` with `hints`; returns its log and the report.
+/// Runs variant `variant` of `mpiio_layers` with MPI-IO `hints`. Returns the scratch directory, the program's log and the report.
 fn run(mpi: Compiler, variant: &str, hints: &[&str], romio: bool) -> (Scratch, Vec<Op>, Value) {
     let scratch = Scratch::new();
     let mut launch =

@@ -1,5 +1,5 @@
-//! Tests of stripe layouts end to end: a FUSE mount (testdata/workloads/layoutfs.py) serves real `lustre.lov` bytes to traced programs.
-//! Results of `stripes` for each storage target must equal a byte-by-byte count over the programs' own log.
+//! End-to-end tests of stripe layouts: a FUSE mount (testdata/workloads/layoutfs.py) serves real `lustre.lov` attributes to traced
+//! programs. For each storage target, results of `stripes` must equal a byte-by-byte count over the programs' own log.
 
 use crate::fuse::Mount;
 use crate::harness::{Compiler, Launch, Op, Scratch, Traces, read_log, workload_with};
@@ -23,7 +23,7 @@ const COMPOSITE: u32 = 0x0BD6_0BD0;
 const SELF_EXTENDING: u32 = 0x0BD8_0BD0;
 const END: u64 = u64::MAX;
 
-/// Component of a layout, as set up by the test.
+/// Component of a composite Lustre layout, as set up by the test.
 #[derive(Clone)]
 struct Part {
     start: u64,
@@ -40,12 +40,12 @@ impl Part {
         Self { start, end, mirror: 0, flags: INIT, pattern: RAID0, stripe, osts: osts.to_vec() }
     }
 
-    /// Returns the component before its first write.
+    /// Returns the component as it is before the first write to it: without OST objects.
     fn without_objects(&self) -> Self {
         Self { flags: self.flags & !INIT, osts: Vec::new(), ..self.clone() }
     }
 
-    /// Encodes the component's stripes, existing or planned.
+    /// Encodes the component's stripes as `lov_user_md`. They may not exist yet.
     fn plain(&self, magic: u32, count: u16) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend(magic.to_le_bytes());
@@ -96,7 +96,8 @@ fn composite(magic: u32, parts: &[Part]) -> Vec<u8> {
     out
 }
 
-/// File with its successive layout values, each from a given file size on, and the meaning of the last value.
+/// File with its layout attribute at each stage: `stages` are (file size from which on it holds, attribute), and `last` is the decoded last
+/// one.
 struct Case {
     name: &'static str,
     stages: Vec<(u64, Vec<u8>)>,
@@ -171,8 +172,8 @@ fn foreign() -> Vec<u8> {
     out
 }
 
-/// Returns the storage target of a byte: among components with objects that are not stale, in the preferred or else first mirror, by stripe
-/// number counted from the start of the file.
+/// Returns the storage target of a byte of the file. Only components with objects that are not stale count; the preferred mirror comes
+/// first, else the lowest. The stripe number is counted from the start of the file.
 fn target(parts: &[Part], byte: u64) -> Option<u32> {
     let holds = |part: &&Part| {
         part.start <= byte && byte < part.end && part.flags & INIT != 0 && part.flags & (STALE | EXTENSION) == 0
@@ -186,7 +187,7 @@ fn target(parts: &[Part], byte: u64) -> Option<u32> {
     Some(part.osts[(byte / u64::from(part.stripe) % part.osts.len() as u64) as usize])
 }
 
-/// Returns bytes and operations per storage target.
+/// Returns bytes and operations per storage target, counted over the program's log.
 fn expected(case: &Case, log: &[Op], file: &Path) -> BTreeMap<u32, (u64, u64)> {
     let mut out = BTreeMap::new();
     for op in log.iter().filter(|op| op.path == file.to_string_lossy() && matches!(op.name.as_str(), "read" | "write"))
@@ -218,7 +219,7 @@ fn serve(scratch: &Scratch, cases: &[Case]) -> Option<Mount> {
     Mount::new(scratch, "lus", "layoutfs.py", &[&scratch.data(), &folder])
 }
 
-/// Compares the report with the log, file by file.
+/// Compares the output of `stripes` with the program's log, file by file.
 fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
     let log = read_log(scratch);
     let found = analyze(scratch, "stripes", &["--top", "1000"], 0);
@@ -240,7 +241,7 @@ fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
     check_load(&found, at, cases, &log);
 }
 
-/// Asserts that the load over time has the same bytes, summed over files.
+/// Asserts that the load over time has the right total bytes per storage target, summed over all files.
 fn check_load(found: &serde_json::Value, at: &Path, cases: &[Case], log: &[Op]) {
     let mut own: BTreeMap<u32, u64> = BTreeMap::new();
     for case in cases {
@@ -260,7 +261,7 @@ fn check_load(found: &serde_json::Value, at: &Path, cases: &[Case], log: &[Op]) 
     }
 }
 
-/// Compares a hypothetical layout of the same accesses with a count over the program's log.
+/// Compares `stripes` for a hypothetical layout with a count over the program's log.
 fn check_other_layout(scratch: &Scratch) {
     const SIZE: u64 = 70_000;
     let found = analyze(scratch, "stripes", &["--what-if", "size=70000,count=3"], 0);

@@ -1,11 +1,11 @@
-//! Tests of `live --to ldms`: a stand-in for the LDMS program stores its input.
+//! Tests of `live --to ldms`, with a stand-in for the LDMS program that stores its input.
 
 use crate::harness::{Launch, Scratch};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Creates a program in its own directory; returns a `PATH` that begins with that directory.
+/// Creates a program `name` in a directory of its own. Returns a `PATH` that begins with that directory.
 fn stand_in(scratch: &Scratch, name: &str, body: &str) -> String {
     let folder = scratch.root().join("bin");
     std::fs::create_dir_all(&folder).expect("a directory");
@@ -15,7 +15,7 @@ fn stand_in(scratch: &Scratch, name: &str, body: &str) -> String {
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
 }
 
-/// Runs the agent beside a traced program, which it finds by its spool.
+/// Runs the agent with further options `more`, while a traced program runs; returns the agent's output.
 fn watch(scratch: &Scratch, path: &str, more: &[&str], set: &[(&str, &str)]) -> Output {
     let mut agent = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     for name in ["XPRT", "HOST", "PORT", "AUTH", "STREAM", "ENABLE_ALL", "ENABLE_POSIX", "ENABLE_STDIO", "VERBOSE"] {

@@ -1,4 +1,4 @@
-//! Tests of the analyses on real programs: traced by the library under test, under both MPIs, then read by dxt-analyze.
+//! Tests of the analyses on real programs, which run under MPICH and Open MPI with the library under test.
 
 mod advice;
 mod checks;
@@ -13,7 +13,7 @@ mod timeline;
 use crate::harness::Scratch;
 use std::process::Command;
 
-/// Runs `dxt-analyze` on the traces of `scratch`, asserts the exit code, and returns the JSON.
+/// Runs the `dxt-analyze` command `verb` on the traces of `scratch`; asserts the exit code, and returns the JSON output.
 fn analyze(scratch: &Scratch, verb: &str, more: &[&str], code: i32) -> serde_json::Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     let output = command.arg(verb).args(["--format", "json"]).args(more).arg(scratch.traces()).output();

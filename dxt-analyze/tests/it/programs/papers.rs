@@ -7,7 +7,7 @@ use serde_json::Value;
 const RANKS: u32 = 4;
 const PIECES: u64 = 25_600;
 
-/// Runs the program; returns the result of `layers` for MPI-IO and POSIX.
+/// Runs the S3D-like program with an MPI-IO hint; returns the result of `layers` for MPI-IO and POSIX.
 fn s3d(hint: &str) -> Value {
     let scratch = Scratch::new();
     let file = scratch.data().join("checkpoint");

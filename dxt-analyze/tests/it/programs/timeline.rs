@@ -28,7 +28,7 @@ fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
     }
 }
 
-/// Writes, then alternating reads and writes, then reads, without pauses.
+/// The program writes, then alternates reads and writes, then reads, without pauses. Phases end where the type of I/O changes.
 #[test]
 fn phases_end_where_what_is_done_changes() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! Tests of `recover` with a missing spool, with files that are not spools, and with unfinished spools.
+//! Tests of `recover` (makes traces from the spools of killed processes) with a missing spool, with files that are not spools, and with
+//! unfinished spools.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -126,7 +127,7 @@ fn no_bytes_make_it_panic() {
     }
 }
 
-/// Returns a spool with two chunks of segments: header, journal, arena.
+/// Returns the bytes of a spool: header, journal, and two chunks of segments.
 fn spool() -> Vec<u8> {
     let chunk = |number: u32| (number, (0..100).map(|slot| u64::from(number * 100 + slot) * 10 + 20).collect());
     built::spool(&[chunk(0), chunk(1)])
@@ -166,7 +167,7 @@ fn a_spool_that_was_cut_is_no_whole_one_and_stays() {
     }
 }
 
-/// A process whose first thread has ended looks like a zombie.
+/// A process whose first thread has ended looks like a zombie, but runs until its other threads end.
 #[test]
 fn a_process_whose_first_thread_has_ended_runs_as_long_as_others_do() {
     let Some(python) = python(&["ctypes"], "a process without its first thread") else { return };
@@ -195,7 +196,7 @@ fn a_process_whose_first_thread_has_ended_runs_as_long_as_others_do() {
     assert!(!spool.exists() && !folder.path().join(&named).exists(), "{gone}");
 }
 
-/// Lengths claimed by a file cost the reader nothing as long as the range is a hole.
+/// Large lengths in a spool's header cost no memory while the range is a hole in the file.
 #[test]
 fn claims_without_bytes_take_no_memory() {
     let Some(python) = python(&["resource"], "memory") else { return };
@@ -219,7 +220,7 @@ fn claims_without_bytes_take_no_memory() {
     }
 }
 
-/// Each spool is read once to find its job, and once for the trace.
+/// Many spools become one trace. Each spool is read twice: to find its job, and to write the trace.
 #[test]
 fn many_spools_are_one_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -258,14 +259,14 @@ fn a_spill_full_of_holes_is_not_read() {
     assert_eq!(said.status.code(), Some(3), "{error}");
 }
 
-/// Writes a file that was last modified a week ago.
+/// Writes a file `name` that was last modified a week ago.
 fn old(folder: &std::path::Path, name: &str) {
     put(folder, name, &[0; 4096]);
     let week_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 86_400);
     std::fs::File::options().write(true).open(folder.join(name)).unwrap().set_modified(week_ago).unwrap();
 }
 
-/// Returns the parts of a spool's name for this process: user, pid, start time.
+/// Returns the parts of a spool's name for this process: user ID, pid, start time.
 fn of_this_process() -> (u32, u32, String) {
     use std::os::unix::fs::MetadataExt;
     let user = std::fs::metadata("/proc/self").unwrap().uid();

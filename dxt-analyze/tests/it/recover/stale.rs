@@ -1,4 +1,4 @@
-//! Tests of `recover --stale`: removed files, kept files, and owners of the traces.
+//! Tests of `recover --stale`, which also removes old leftovers: files removed, files kept, and owners of the traces.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn what_is_stale_and_was_cut_stays_and_no_trace_is_made_of_it_each_night() {
     }
 }
 
-/// A stale spool without a header has nothing to recover: it is reported once, then removed.
+/// A stale spool without a valid header contains nothing to recover: it is reported once, then removed.
 #[test]
 fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     let (user, pid, started) = of_this_process();
@@ -47,7 +47,8 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     assert!(stay.iter().all(|name| there(name)));
 }
 
-/// Spools of two users are exchanged repeatedly while root makes traces of them: each trace belongs to the owner of its spool.
+/// The spools of two users swap their names repeatedly while root makes traces of them. Each trace belongs to the owner of the spool that
+/// was read.
 #[test]
 fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -103,7 +104,7 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     assert!(traces > 0, "no spool was where it belongs when it was looked at and read");
 }
 
-/// Root writes only below directories that no other user can replace.
+/// Root writes traces only below directories that no other user can replace.
 #[test]
 fn root_makes_traces_only_below_directories_that_are_its_own() {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -145,7 +146,7 @@ fn root_makes_traces_only_below_directories_that_are_its_own() {
     }
 }
 
-/// A process creates its spool in several steps, and may be in between.
+/// A process creates its spool in several steps. A spool that is still being created is kept.
 #[test]
 fn a_spool_that_a_process_is_about_to_fill_stays() {
     let (user, pid, started) = of_this_process();
@@ -197,7 +198,7 @@ fn what_is_stale_goes_and_nothing_else() {
     }
 }
 
-/// A stale node quota file of DXT_JOB_BYTES is removed if none of its user's traced processes runs.
+/// A stale node quota file (shared byte count of DXT_JOB_BYTES) is removed if no traced process of its user runs.
 #[test]
 fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
     let (user, pid, started) = of_this_process();

@@ -1,4 +1,5 @@
-//! Tests of the commands on traces with counters instead of segments: for some calls, for all, for several ranks together, without times.
+//! Tests of all commands on traces with counters instead of segments: for some calls, for all calls, reduced over several ranks, or without
+//! times.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
 use crate::verbs::small_bytes;
@@ -26,7 +27,7 @@ fn what_was_folded_is_in_the_sums_and_makes_the_trace_incomplete() {
     assert_eq!(run(&["summary", "--fail-on", "high", &path]).status.code(), Some(3));
 }
 
-/// Returns a counters trace, and the full trace of the same operations.
+/// Returns a trace with counters only, and the full trace of the same operations.
 fn counters_and_full() -> (Vec<u8>, Vec<u8>) {
     use trace_format::profile::{Access, Last, Profile};
     let mut full = process(0, "n");
@@ -146,7 +147,8 @@ fn ranks_reduced_to_one_record_are_still_so_many() {
     assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("left out here"));
 }
 
-/// Writes a trace of 64 ranks reduced to one record, with one file of all ranks and one of eight, of which the first is slow.
+/// Writes a trace of 64 ranks reduced to one record; returns its path. One file is used by all ranks, another by ranks 8 to 15, of which
+/// rank 8 is slow.
 fn a_file_of_some_ranks(folder: &Path) -> String {
     use trace_format::meta::{Reduction, SpreadDef};
     use trace_format::op::Layer;

@@ -1,4 +1,4 @@
-//! Tests of the commands on a small trace with known numbers: summary, dump, exit codes, several files, colours, closed pipes.
+//! Tests of all commands on a small trace with known numbers: summary, dump, exit codes, several input files, colours, closed pipes.
 
 mod counted;
 

@@ -1,8 +1,8 @@
-//! Steps of a simulated thread, and the operations by which a trace shows them.
+//! Steps of a simulated thread, and the operations as which a trace records them.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Operation shown by a trace; its number is the index in [`TABLE`].
+/// Operation in the traces of simulated jobs; its discriminant is its index in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Op {
     Open,
@@ -60,7 +60,7 @@ impl Op {
         TABLE[self as usize].1
     }
 
-    /// Returns true for reads and writes.
+    /// Returns true for operations that transfer data: reads and writes.
     pub(super) fn moves(self) -> bool {
         matches!(TABLE[self as usize].3, OpClass::Read | OpClass::Write)
     }
@@ -71,7 +71,7 @@ impl Op {
     }
 }
 
-/// Returns the operation table of the job block.
+/// Returns the operation table for the job block of a trace.
 pub(super) fn table() -> Vec<OpDef> {
     let entry = |&(_, code, layer, class, mode, name): &(Op, u16, Layer, OpClass, OpMode, &str)| OpDef {
         code,
@@ -86,15 +86,15 @@ pub(super) fn table() -> Vec<OpDef> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) op: Op,
-    /// Number of the file in the job.
+    /// Number (ID) of the file within the job.
     pub(super) file: u32,
-    /// First byte; `None` for calls without a byte range.
+    /// Offset of the first byte; `None` for calls without a byte range.
     pub(super) offset: Option<u64>,
     pub(super) length: u64,
 }
 
 impl Call {
-    /// Returns a call on a whole file.
+    /// Returns a call without a byte range, such as an open.
     pub(super) fn on(op: Op, file: u32) -> Self {
         Self { op, file, offset: None, length: 0 }
     }
@@ -105,28 +105,28 @@ impl Call {
     }
 }
 
-/// Step of a thread.
+/// Step of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Waits for this many ns, unseen by traces.
+    /// Lets this many ns pass without I/O, such as computing; traces do not record it.
     Pass(f64),
-    /// A call that is served by the file system.
+    /// Makes a call, which the file system serves.
     Call(Call),
-    /// A read of the block that all ranks read.
+    /// Reads the block that all ranks read.
     Header(Call),
     /// Begins an MPI-IO call; [`Step::Leave`] ends it.
     Enter(Call),
     /// Ends the innermost MPI-IO call.
     Leave,
-    /// Waits for all threads of the job, in this MPI call, or unseen by traces.
+    /// Waits for all threads of the job. Traces record the wait as this MPI call; `None`: not at all.
     Meet(Option<Op>),
-    /// Waits for the lock with this key, on these bytes.
+    /// Waits for the lock with this key; traces record it as the lock call `call`.
     Take { key: u64, call: Call },
-    /// Releases the lock.
+    /// Releases the lock with this key; traces record it as the unlock call `call`.
     Give { key: u64, call: Call },
-    /// Waits for this turn.
+    /// Waits until the job's turn counter reaches this number.
     Await(u32),
-    /// Passes the turn to the next number.
+    /// Increments the job's turn counter, so that the next thread in line continues.
     Next,
 }
 

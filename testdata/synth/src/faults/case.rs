@@ -1,4 +1,4 @@
-//! Case: a job and its faults. Runs of the job and of its twins give the truth.
+//! Case: a simulated job with its faults. The costs of the faults are known from running the job with and without each of them.
 
 use super::engine::{Outcome, run};
 use super::injected::Fault;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(super) struct Case {
     pub(super) name: String,
-    /// True if in the short form.
+    /// True if the case belongs to the short list of cases.
     pub(super) short: bool,
     pub(super) job: Job,
     pub(super) faults: Vec<Fault>,
@@ -22,12 +22,12 @@ impl Case {
         Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
     }
 
-    /// Adds the case to the short form.
+    /// Adds the case to the short list of cases.
     pub(super) fn short(self) -> Self {
         Self { short: true, ..self }
     }
 
-    /// Returns the job with all faults except one.
+    /// Returns the job with all faults injected, except fault number `left_out`.
     fn without(&self, left_out: Option<usize>) -> Job {
         let mut job = self.job.clone();
         for (_, fault) in self.faults.iter().enumerate().filter(|(place, _)| Some(*place) != left_out) {
@@ -36,14 +36,14 @@ impl Case {
         job
     }
 
-    /// Writes the log to `folder`; returns its truth.
+    /// Writes the trace to `folder`; returns the true costs of the faults.
     pub(super) fn write(&mut self, folder: &Path) -> anyhow::Result<Truth> {
         let (job, outcome, truth) = self.truth();
         log::write(&job, &outcome, &folder.join(&truth.log))?;
         Ok(truth)
     }
 
-    /// Runs the job and its twins.
+    /// Simulates the job with all faults, without any, and without each one. Returns the job, its result, and the true costs of the faults.
     pub(super) fn truth(&mut self) -> (Job, Outcome, Truth) {
         let undisturbed = run(&self.job).run_ns;
         self.job.undisturbed_ns = undisturbed as f64;

@@ -1,4 +1,5 @@
-//! Random numbers by key instead of by order: equal keys draw equal numbers, so that a job and its twin differ by the fault alone.
+//! Random numbers that depend on keys instead of on the order of draws: equal keys give equal numbers. A job and its fault-free twin thus
+//! differ by the fault alone.
 
 /// Mixes `keys` into a pseudo-random number (the finalizer of SplitMix64 over each).
 pub(super) fn mixed(keys: &[u64]) -> u64 {

@@ -1,4 +1,4 @@
-//! Command lines: writing the logs, or writing them and scoring an analyzer's findings.
+//! Command lines of `dxt-synth faults`, which writes the traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
 
 use super::score::{Score, score};
 use super::table::table;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 struct FaultsArgs {
     /// Directory to write to
     folder: PathBuf,
-    /// Only the short form
+    /// Only the short list of cases
     #[arg(long)]
     short: bool,
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Number added to all seeds: other jobs of the same kinds
+    /// Number added to all seeds, to simulate other jobs of the same types
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Draw N random cases instead of the fixed ones
@@ -36,13 +36,13 @@ struct VerdictsArgs {
     /// Analyzer, run as `PROGRAM report --format json LOG`
     #[arg(long)]
     analyze: PathBuf,
-    /// Only the short form
+    /// Only the short list of cases
     #[arg(long)]
     short: bool,
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Number added to all seeds: other jobs of the same kinds
+    /// Number added to all seeds, to simulate other jobs of the same types
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Draw N random cases instead of the fixed ones
@@ -54,15 +54,15 @@ struct VerdictsArgs {
     /// Take verdicts from DIR/NAME.json instead of running the analyzer
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Run real programs as well: directory with the compiled files of the script
+    /// Run real programs as well; directory of the programs that scripts/verdicts.sh compiles
     #[arg(long, value_name = "DIR")]
     real: Option<PathBuf>,
 }
 
-/// Runs `dxt-synth faults`; returns a line for each log.
+/// Runs `dxt-synth faults`; returns a line of text for each trace written.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
     let truths =
@@ -84,10 +84,10 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// Runs `dxt-synth verdicts`; returns the table.
+/// Runs `dxt-synth verdicts`; returns the table of scores.
 ///
 /// # Errors
-/// If a log cannot be written, or the analyzer gives no verdict.
+/// Returns an error if a trace cannot be written, or if the analyzer gives no verdict.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
     let choice = Choice { short: args.short, only: args.only, seed: args.seed, random: args.random };
@@ -111,10 +111,10 @@ pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
     Ok(table(&scores))
 }
 
-/// Runs `analyzer` on the logs in `folder`; returns the scores of its findings against the truth.
+/// Runs `analyzer` on the traces in `folder`; scores its findings against the true faults in `truths`.
 ///
 /// # Errors
-/// If the analyzer gives no verdict.
+/// Returns an error if the analyzer gives no verdict.
 pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
     let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
     let of =

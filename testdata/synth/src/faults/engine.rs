@@ -1,4 +1,4 @@
-//! Simulator of a job: each thread's next step begins at the end of its last one; at synchronization points, all wait for the last.
+//! Simulator of a job. A thread's next step begins when its previous one ends; at synchronization points, all threads wait for the last.
 
 use super::calls::{Call, Op, Step};
 use super::job::Job;
@@ -7,24 +7,24 @@ use super::work::{Who, steps};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-/// Start of the first step, in ns since the epoch of every process.
+/// Start of the first step, in ns since the common epoch of all processes.
 const BEGIN_NS: u64 = 1_000_000;
-/// Duration of a synchronization once all have arrived, in ns.
+/// Duration of a synchronization after the last thread has arrived, in ns.
 const MEETING_NS: u64 = 5_000;
-/// Time of MPI-IO before and after its nested calls, in ns.
+/// Time that an MPI-IO call spends before and after its nested calls, in ns each.
 const WRAP_NS: u64 = 1_000;
 
-/// A call as a trace shows it.
+/// Call of a simulated thread with its times, as recorded in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) call: Call,
-    /// True if made by MPI-IO.
+    /// True if made inside an MPI-IO call.
     pub(super) nested: bool,
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// Activity of one thread: its calls, and its synchronizations, each with the MPI call, start and end.
+/// Recorded activity of one thread. `calls`: its I/O calls; `meetings`: its synchronizations (MPI call, start, end).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
@@ -33,11 +33,11 @@ pub(super) struct Doings {
 
 /// Result of a simulated job.
 pub(super) struct Outcome {
-    /// By rank, then by thread.
+    /// Recorded activity, by rank, then by thread.
     pub(super) threads: Vec<Doings>,
-    /// End of the last rank, in ns since the first step.
+    /// Time at which the last rank ends, in ns since the first step.
     pub(super) run_ns: u64,
-    /// End of the last rank, in ns since the epoch.
+    /// Time at which the last rank ends, in ns since the epoch.
     pub(super) end_ns: u64,
 }
 
@@ -45,14 +45,14 @@ struct Agent {
     who: Who,
     phase: u32,
     todo: VecDeque<Step>,
-    /// Calls of each kind in the phase.
+    /// Number of calls so far in the current phase, by operation.
     counts: HashMap<Op, u64>,
     now: u64,
     inside: Vec<(Call, u64)>,
     doings: Doings,
 }
 
-/// Holder of a lock, and waiting threads.
+/// State of a lock: held or free, and the threads that wait for it.
 #[derive(Default)]
 struct Lock {
     held: bool,
@@ -70,7 +70,7 @@ struct Engine<'a> {
     awaiting: HashMap<u32, usize>,
 }
 
-/// Runs `job` to its end.
+/// Simulates `job` from start to end.
 pub(super) fn run(job: &Job) -> Outcome {
     let agents: Vec<Agent> = (0..job.ranks)
         .flat_map(|rank| (0..job.threads).map(move |thread| Who { rank, thread }))
@@ -98,7 +98,7 @@ pub(super) fn run(job: &Job) -> Outcome {
 }
 
 impl Engine<'_> {
-    /// Executes the next step of an agent, if there is one.
+    /// Executes the next step of thread `number`, if there is one.
     fn advance(&mut self, number: usize) {
         let Some(step) = self.next(number) else { return };
         let now = self.agents[number].now;
@@ -133,7 +133,7 @@ impl Engine<'_> {
                     next
                 });
                 if let Some((waiting, call)) = next {
-                    // The call began when the agent started to wait, and is served from now on.
+                    // The call began when the thread started to wait, and is served from now on.
                     self.serve(waiting, call, now);
                 }
             }
@@ -165,7 +165,7 @@ impl Engine<'_> {
         self.ready.push(Reverse((at, number)));
     }
 
-    /// Serves a call that the agent made when last ready; service starts at `from`.
+    /// Serves a call by storage. The thread made the call when it was last ready; service starts at `from`.
     fn serve(&mut self, number: usize, call: Call, from: u64) {
         let agent = &mut self.agents[number];
         let count = agent.counts.entry(call.op).or_default();
@@ -205,7 +205,7 @@ mod tests {
     use super::super::job::{Interface, Placement};
     use super::*;
 
-    /// Returns a job of four ranks on two nodes, without scatter and with I/O only.
+    /// Returns a job of four ranks on two nodes with I/O only and without random variation.
     fn exact() -> Job {
         Job {
             ranks: 4,

@@ -1,4 +1,4 @@
-//! Jobs without a problem, some with poor I/O too short to matter: every finding above `info` is a false alarm.
+//! Jobs without a fault, some with inefficient I/O that is too short to matter. Any finding above `info` is a false alarm.
 
 use super::case::Case;
 use super::injected as fault;
@@ -62,7 +62,7 @@ fn shapes() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with various spreads of service times.
+/// Returns jobs with various random variations of service times.
 fn spreads() -> Vec<Named> {
     vec![
         ("spread-0.1", Job { sigma: 0.1, ..usual() }),
@@ -112,7 +112,7 @@ fn interfaces() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with various patterns of computing and I/O.
+/// Returns jobs with various alternations of computing and I/O.
 fn rhythms() -> Vec<Named> {
     vec![
         ("compute-bound", Job { compute_ns: 7e9, ..usual() }),
@@ -130,7 +130,7 @@ fn rhythms() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with additional calls, in moderation.
+/// Returns jobs with moderate numbers of additional calls (opens, stats, syncs, locks).
 fn habits() -> Vec<Named> {
     let header = Some(Header { by_all: false, bulk_ranks: 64, ost_ns: 1e4 });
     vec![
@@ -154,7 +154,7 @@ fn hardly_any() -> Vec<Named> {
     ]
 }
 
-/// Returns cases with a slow unit that costs hardly anything.
+/// Returns cases with a slow rank, node or OST that costs hardly anything.
 fn not_worth_it() -> Vec<Case> {
     let long = |seed| Job { seed, compute_ns: 20e9, ..usual() };
     let mut cases = vec![

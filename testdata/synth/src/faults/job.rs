@@ -1,4 +1,4 @@
-//! Parallel job described by parameters. A fault changes one of them; the unchanged job is its twin.
+//! Parallel job, described by parameters. A fault changes one of these; the unchanged job is the fault-free twin.
 
 /// Interface used by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum Interface {
     Streams,
     /// Independent MPI-IO.
     Independent,
-    /// Collective MPI-IO: aggregators move the data.
+    /// Collective MPI-IO, in which aggregators write or read the data of all ranks.
     Collective,
 }
 
@@ -20,16 +20,16 @@ pub(super) enum Direction {
     Write,
     /// All phases read.
     Read,
-    /// Phases alternate between writing and reading; read data existed before.
+    /// Phases alternate between writing and reading. The data that is read existed before the job.
     Both,
 }
 
-/// Placement of a rank's bytes.
+/// Placement of a rank's data in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placement {
     /// One file with a contiguous part per rank.
     Parts,
-    /// One file, in which ranks alternate transfer by transfer.
+    /// One file in which the transfers of the ranks alternate.
     Turns,
     /// A file per rank.
     Own,
@@ -42,22 +42,22 @@ pub(super) enum Order {
     Forward,
     /// Random multiples of the transfer size, anywhere in the file.
     Random,
-    /// All bytes of the phase, repeated this many times.
+    /// Reads or writes all bytes of the phase this many times.
     Again(u32),
 }
 
-/// Data sieving of independent MPI-IO requests with holes.
+/// Data sieving in independent MPI-IO requests: access to blocks that include the holes between requested bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sieve {
-    /// No holes.
+    /// No data sieving, since requests have no holes.
     No,
-    /// Reads this multiple of the requested bytes and extracts the data.
+    /// Reads blocks of this multiple of the requested bytes, and extracts the data.
     Reads(u64),
-    /// Locks, reads, modifies and writes blocks that span this multiple of the written bytes.
+    /// Locks, reads, modifies and writes back blocks of this multiple of the written bytes.
     Writes(u64),
 }
 
-/// Parameters of a job's work and its duration. Times in ns, sizes in bytes.
+/// Parameters of a simulated job: its shape, its work, its faults, and the machine. Times are in ns, sizes in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     // Shape of the job.
@@ -67,7 +67,7 @@ pub(super) struct Job {
     /// I/O threads per rank.
     pub(super) threads: u32,
     pub(super) seed: u64,
-    /// Spread of service times: sigma of their logarithm.
+    /// Random variation of service times: standard deviation (sigma) of their logarithm.
     pub(super) sigma: f64,
 
     // Phases and computing.
@@ -75,7 +75,7 @@ pub(super) struct Job {
     pub(super) compute_ns: f64,
     /// True if all ranks synchronize after each phase.
     pub(super) meet: bool,
-    /// True if the trace shows the synchronization.
+    /// True if the trace records the synchronization as an MPI call.
     pub(super) shown: bool,
 
     // Work of a rank in a phase.
@@ -85,15 +85,15 @@ pub(super) struct Job {
     pub(super) order: Order,
     pub(super) bytes: u64,
     pub(super) transfer: u64,
-    /// Shift of all offsets.
+    /// Number of bytes by which all offsets are shifted.
     pub(super) shift: u64,
-    /// Gap between the ranks' parts of a file.
+    /// Gap between the parts of the ranks in a shared file, in bytes.
     pub(super) gap: u64,
     pub(super) stripe_size: u64,
     pub(super) stripe_count: u32,
-    /// True if every file begins on OST 0; else file k begins on OST k.
+    /// True if every file begins on OST 0. Otherwise file k begins on OST k.
     pub(super) crowded: bool,
-    /// True for a new file in each phase (POSIX and C streams).
+    /// True if each phase uses a new file (POSIX and C streams only).
     pub(super) file_per_phase: bool,
 
     // Additional calls and coordination.
@@ -102,18 +102,18 @@ pub(super) struct Job {
     pub(super) stats_each: u32,
     /// True if each access locks the whole file.
     pub(super) lock_each: bool,
-    /// True if each write first reads the blocks that hold its two ends.
+    /// True if each write first reads the blocks that contain its first and last byte.
     pub(super) edges: bool,
     pub(super) only_rank_0: bool,
     /// True if ranks do their I/O one after another.
     pub(super) serial: bool,
     pub(super) aggregators: u32,
     pub(super) sieve: Sieve,
-    /// Block of 4 KiB read repeatedly in each phase, by every rank or by rank 0.
+    /// Block of 4 KiB that is read repeatedly in each phase, by every rank or by rank 0 only.
     pub(super) header: Option<Header>,
-    /// Work of a rank, as a multiple of that of the others.
+    /// Ranks with more data than others: (rank, factor).
     pub(super) shares: Vec<(u32, u64)>,
-    /// Compute time of a rank, as a factor.
+    /// Ranks that compute longer than others: (rank, factor).
     pub(super) late: Vec<(u32, f64)>,
 
     // Faults outside the program.
@@ -121,12 +121,12 @@ pub(super) struct Job {
     pub(super) slow_nodes: Vec<(u32, f64)>,
     pub(super) slow_osts: Vec<(u32, f64)>,
     pub(super) windows: Vec<Window>,
-    /// Share of the calls that are slow, and their slowdown factor.
+    /// Fraction of calls that are slow, and the factor by which they are slower.
     pub(super) tail: Option<(f64, f64)>,
     pub(super) stall: Option<Stall>,
-    /// Run time without any fault.
+    /// Run time of the job without any fault, in ns.
     pub(super) undisturbed_ns: f64,
-    /// Additional time of an open by this rank, in ns.
+    /// Ranks with slow opens: (rank, additional ns per open).
     pub(super) slow_opens: Vec<(u32, f64)>,
 
     // Parameters of the machine.
@@ -139,37 +139,37 @@ pub(super) struct Job {
     pub(super) lock_ns: f64,
     /// Transfer rate of one call, in bytes per second.
     pub(super) client_rate: f64,
-    /// Total rate of all OSTs, as a multiple of the combined rate of all ranks.
+    /// Total bandwidth of all OSTs, as a multiple of the combined rate of all ranks.
     pub(super) headroom: f64,
-    /// Time of an OST per request, in addition to its bytes.
+    /// Time that an OST needs per request, in addition to the transfer of its bytes.
     pub(super) ost_ns: f64,
-    /// Time of the only metadata server per request.
+    /// Time that the only metadata server needs per request.
     pub(super) metadata_ns: f64,
-    /// Time to take over a stripe's lock from another node.
+    /// Time to transfer a stripe's lock from another node.
     pub(super) handover_ns: f64,
 }
 
-/// Block that a job reads repeatedly.
+/// Parameters of a block that a job reads repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    /// True if all ranks read it; else only rank 0.
+    /// True if all ranks read the block; false if only rank 0 does.
     pub(super) by_all: bool,
-    /// Number of ranks that do the phase's other I/O.
+    /// Number of ranks that do the other I/O of a phase.
     pub(super) bulk_ranks: u32,
-    /// Time of the OST for one read of the block.
+    /// Time that the OST needs for one read of the block, in ns.
     pub(super) ost_ns: f64,
 }
 
-/// Period in which every call is slow.
+/// Time period in which every call is slower by a factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Start and end as fractions of the undisturbed run time.
+    /// Start of the period as a fraction of the fault-free run time; `to` is its end.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) factor: f64,
 }
 
-/// Single call that hangs.
+/// Single call that stalls for `ns`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stall {
     pub(super) rank: u32,
@@ -178,7 +178,7 @@ pub(super) struct Stall {
 }
 
 impl Default for Job {
-    /// Returns 32 ranks on 4 nodes that write a shared file on 8 OSTs, each its own part, in ten phases.
+    /// Returns the default job: 32 ranks on 4 nodes write their own parts of a shared file on 8 OSTs, in ten phases.
     fn default() -> Self {
         Self {
             ranks: 32,
@@ -249,7 +249,7 @@ impl Job {
         format!("node{node:04}")
     }
 
-    /// Returns the rate of one OST, in bytes per second.
+    /// Returns the bandwidth of one OST, in bytes per second.
     pub(super) fn ost_rate(&self) -> f64 {
         self.headroom * self.client_rate * f64::from(self.ranks * self.threads) / f64::from(self.osts)
     }
@@ -263,18 +263,18 @@ impl Job {
         }
     }
 
-    /// Returns the rank's share of the work, as a multiple of that of the others.
+    /// Returns the factor by which this rank has more data than others; 1 if it has not.
     pub(super) fn share(&self, rank: u32) -> u64 {
         self.shares.iter().find(|share| share.0 == rank).map_or(1, |share| share.1)
     }
 
-    /// Returns the largest share of all ranks.
+    /// Returns the largest factor of all ranks for additional data.
     pub(super) fn largest_share(&self) -> u64 {
         self.shares.iter().map(|share| share.1).max().unwrap_or(1)
     }
 }
 
-/// Returns the factor in `list` for `which`; 1 if absent.
+/// Returns the factor that `list` has for rank, node or OST number `which`; 1 if absent.
 pub(super) fn factor(list: &[(u32, f64)], which: u32) -> f64 {
     list.iter().filter(|(number, _)| *number == which).map(|(_, factor)| factor).product()
 }

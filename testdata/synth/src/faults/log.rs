@@ -1,4 +1,4 @@
-//! Trace file of a simulated job: tables and segments as the tracer would write them.
+//! Writer of a simulated job's trace: tables and segments as the tracer would write them.
 
 use super::calls::{Op, table};
 use super::engine::{Done, Outcome};
@@ -80,7 +80,7 @@ fn job_block(job: &Job) -> JobBlock {
     }
 }
 
-/// Growing tables of a process.
+/// Tables of a process, which grow while its calls are added.
 #[derive(Default)]
 struct Tables {
     files: Vec<FileDef>,
@@ -101,7 +101,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
     let meetings = &outcome.threads[first].meetings;
     if job.shown && !meetings.is_empty() {
-        // Stored as by the tracer: in a separate thread with the id of the calling thread.
+        // MPI calls are stored as by the tracer: in a separate thread entry with the ID of the calling thread.
         threads.push(tables.meetings(meetings));
         tids.push(tids[0]);
     }
@@ -130,7 +130,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     (process, threads)
 }
 
-/// Returns `MPI_COMM_WORLD` as seen by a process.
+/// Returns the definition of `MPI_COMM_WORLD` in the trace of one rank.
 fn world(job: &Job, rank: u32) -> CommunicatorDef {
     let told = job.ranks.min(64);
     let members: Vec<u8> = (0..told)

@@ -1,10 +1,10 @@
-//! Simulated jobs with slowness of known cause and cost, to score an analyzer's findings.
+//! Simulated jobs that are slow for a known reason, by a known time. They serve to score an analyzer's findings.
 //!
-//! * `job`: a job's parameters; `injected`: faults that change them; `case`: a job with faults, and its twins without.
-//! * `work`: a thread's steps in terms of `calls`; `engine` runs these against `storage`; `chance`: random numbers by key.
-//! * `log`: the result as a trace. `truth`: its true costs and the right findings.
-//! * `sick`: cases with one fault; `several`: with more, or a weak one; `healthy`: with none; `random`: drawn. `real`: real programs.
-//! * `verdict`: an analyzer's findings; `score`: their comparison with the truth; `table`: all scores; `cli`: the command lines.
+//! * `job`: parameters of a job; `injected`: faults that change these; `case`: a job with faults, and its twins without.
+//! * `work`: a thread's steps, expressed in `calls`; `engine` runs the steps against `storage`; `chance`: random numbers by key.
+//! * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
+//! * Lists of cases: `sick` with one fault; `several` with more, or a weak one; `healthy` without; `random` drawn; `real` real programs.
+//! * `verdict`: an analyzer's findings; `score`: comparison of these with the truth; `table`: all scores; `cli`: the command lines.
 
 mod calls;
 mod case;
@@ -35,14 +35,15 @@ pub use table::{Totals, table};
 pub use truth::{Injected, Named, Right, Truth, Unit};
 pub use verdict::{Finding, Verdict};
 
-/// Selection of cases.
+/// Selection of test cases.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// True to select the short form only.
+    /// True to select only the short list of cases.
     pub short: bool,
     /// Part of the name that selected cases must contain.
     pub only: Option<String>,
-    /// Number added to the seeds of all simulated jobs: gives jobs of the same kinds to which no rule was fitted.
+    /// Number added to the seeds of all simulated jobs. The result is jobs of the same types that were unknown when the analyzer's rules
+    /// were made.
     pub seed: u64,
     /// Number of random cases to draw from the seed, instead of the fixed cases.
     pub random: Option<u64>,
@@ -55,10 +56,10 @@ impl Choice {
     }
 }
 
-/// Writes the logs of the chosen cases and a manifest to `folder`; returns the truth of each.
+/// Writes the traces of the selected cases, and a manifest, to `folder`; returns the true faults of each case.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
@@ -73,7 +74,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     Ok(truths)
 }
 
-/// Writes the manifest: the truths of the logs in `folder`.
+/// Writes the manifest, a file with the true faults of all traces in `folder`.
 fn manifest(folder: &Path, truths: &[Truth]) -> anyhow::Result<()> {
     let manifest = folder.join("manifest.json");
     let text = serde_json::to_string_pretty(truths).context("failed to make the manifest")?;

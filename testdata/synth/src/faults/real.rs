@@ -1,5 +1,5 @@
-//! Test cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI; `testdata/workloads/delays.c`
-//! slows down the file system if required. True loss = run time minus that of a twin run without the fault.
+//! Test cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI. `testdata/workloads/delays.c`
+//! simulates a slow file system if required. True cost of a fault = run time minus that of a fault-free run.
 
 use super::Choice;
 use super::injected::{self as fault, Fault};
@@ -8,23 +8,23 @@ use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Program that runs twice, without and with the fault; a healthy one runs once.
+/// Test case: a program that runs twice, without and with the fault. A healthy case runs once.
 struct Real {
     name: &'static str,
     mpi: &'static str,
     ranks: u32,
-    /// Delays of both runs, as rules of `delays.c`.
+    /// Delays in both runs, as rules of `delays.c`.
     rules: &'static str,
     args: &'static str,
-    /// Additional delays and arguments of the faulty run, and the fault.
+    /// Faulty run: additional delays, additional arguments, and the fault; `None` for a healthy case.
     sick: Option<(&'static str, &'static str, Fault)>,
-    /// Lines for the analyzer's `--layout`.
+    /// Contents of a file for the analyzer's option `--layout`.
     layout: Option<&'static str>,
 }
 
 const MPICH: &str = "mpich";
 const OPENMPI: &str = "openmpi";
-/// Basic file system of all cases: time is proportional to bytes, so that only the fault makes a case slow.
+/// Delays that make up the file system of all cases: time is proportional to bytes, so that only the fault slows down a case.
 const WRITES: &str = "op=write,us=100,perkib=16";
 const READS: &str = "op=read,us=100,perkib=16";
 
@@ -33,7 +33,7 @@ fn job(name: &'static str, mpi: &'static str, rules: &'static str, args: &'stati
 }
 
 impl Real {
-    /// Adds a faulty twin with additional delays and arguments.
+    /// Adds a faulty run with additional delays and arguments.
     fn by(self, rules: &'static str, args: &'static str, fault: Fault) -> Self {
         Self { sick: Some((rules, args, fault)), ..self }
     }
@@ -145,7 +145,8 @@ fn cases() -> Vec<Real> {
     ]
 }
 
-/// Runs the chosen cases with `phases.mpich`, `phases.openmpi`, `delays.so`, `libdxt_tracer.so` in `built`. A missing MPI is reported.
+/// Runs the selected cases. Directory `built` contains `phases.mpich`, `phases.openmpi`, `delays.so` and `libdxt_tracer.so`. A missing MPI
+/// is reported.
 pub(super) fn run(built: &Path, folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     let built = built.canonicalize().with_context(|| format!("failed to find {}", built.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("failed to find {}", folder.display()))?;
@@ -184,7 +185,7 @@ impl Real {
         Ok(Truth { log: name.clone(), name, short: false, barriers, options, run_ns, truth_ns, faults })
     }
 
-    /// Runs the program with additional delays and arguments, tracing to `traces`. Returns the run time.
+    /// Runs the program once with additional delays and arguments, writing traces to `traces`. Returns the run time in ns.
     fn once(&self, built: &Path, traces: &Path, rules: &str, args: &str) -> anyhow::Result<u64> {
         // Neutral directory name: findings contain file names.
         let data = traces.with_file_name("scratch");
@@ -219,7 +220,7 @@ impl Real {
     }
 }
 
-/// Returns the preload setting: the tracer first, then the delays.
+/// Returns the value of LD_PRELOAD: the tracer first, then the delays.
 fn preload(built: &Path) -> String {
     let of = |name: &str| -> PathBuf { built.join(name) };
     format!("LD_PRELOAD={}:{}", of("libdxt_tracer.so").display(), of("delays.so").display())

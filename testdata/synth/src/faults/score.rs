@@ -1,44 +1,44 @@
-//! Comparison of a verdict with the truth.
+//! Comparison of an analyzer's findings with the true faults.
 
 use super::truth::{Injected, Named, Right, Truth, Unit};
 use super::verdict::{Finding, KINDS, Verdict};
 
-/// Minimum loss of severity `high`, as a share of the run time.
+/// Minimum time lost for severity `high`, as a share of the run time.
 const HIGH: f64 = 0.10;
-/// Minimum loss of severity `warn`, as a share of the run time.
+/// Minimum time lost for severity `warn`, as a share of the run time.
 const WARN: f64 = 0.02;
-/// Tolerance around a threshold, as a factor: a loss this near may be on either side.
+/// Tolerance around a severity threshold, as a factor: with a loss this near, either severity is accepted.
 const NEAR: f64 = 1.25;
-/// Maximum factor between promised and true savings.
+/// Maximum factor between promised and true savings for a good promise.
 const WITHIN: f64 = 2.0;
 
-/// Score of a case.
+/// Scores of the findings on one case.
 #[derive(Clone, Debug)]
 pub struct Score {
-    /// Case with its true faults.
+    /// Case with its true faults and their costs.
     pub truth: Truth,
-    /// The first finding, if there is any.
+    /// First finding of the analyzer; `None` if there is none.
     pub first: Option<Finding>,
     /// For each fault, strongest first, the index of the first finding that names it.
     pub found: Vec<Option<usize>>,
-    /// Promised savings of the right finding divided by the true savings.
+    /// Savings promised by the finding on the strongest fault, divided by the true cost of the fault.
     pub ratio: Option<f64>,
-    /// True if the right finding's severity fits the loss.
+    /// True if that finding's severity fits the time lost.
     pub severity: Option<bool>,
     /// Findings of severity `high` that name no fault of the case.
     pub misleading: Vec<Finding>,
-    /// Number of findings above `info`.
+    /// Number of findings above severity `info`.
     pub loud: usize,
 }
 
 impl Score {
-    /// Returns true if the job has no fault.
+    /// Returns true if the case has no fault.
     #[must_use]
     pub fn healthy(&self) -> bool {
         self.truth.faults.is_empty()
     }
 
-    /// Returns true if the first finding names the strongest fault or, for a healthy job, if no finding is above `info`.
+    /// Returns true if the first finding names the strongest fault. For a healthy job, returns true if no finding is above severity `info`.
     #[must_use]
     pub fn right(&self) -> bool {
         if self.healthy() { self.loud == 0 } else { self.found.first() == Some(&Some(0)) }
@@ -50,14 +50,14 @@ impl Score {
         self.found.first().copied().flatten().is_some_and(|place| place < 3)
     }
 
-    /// Returns true if the promised savings are within a factor of 2 of the truth; `None` if none are promised.
+    /// Returns true if the promised savings are within a factor of 2 of the true cost; `None` if no savings are promised.
     #[must_use]
     pub fn saves_well(&self) -> Option<bool> {
         self.ratio.map(|ratio| (1.0 / WITHIN..=WITHIN).contains(&ratio))
     }
 }
 
-/// Compares `verdict` with `truth`.
+/// Scores the analyzer's findings in `verdict` against the true faults.
 #[must_use]
 pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let place = |fault: &Injected| verdict.findings.iter().position(|finding| names(fault, finding));
@@ -77,13 +77,13 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     }
 }
 
-/// Returns true if a finding names the fault.
+/// Returns true if a finding names this fault, by the fault's criteria.
 fn names(fault: &Injected, finding: &Finding) -> bool {
     fault.right.iter().any(|right| is_right(right, finding))
 }
 
 fn is_right(right: &Right, finding: &Finding) -> bool {
-    // File names are not searched.
+    // File names in the title are skipped.
     let title: Vec<&str> = finding.title.split_whitespace().filter(|word| !word.starts_with('/')).collect();
     let text = format!("{} {}", finding.code, title.join(" ")).to_lowercase();
     let has = |list: &Vec<String>| list.iter().any(|word| begins_a_word(&text, word));
@@ -98,7 +98,7 @@ fn begins_a_word(text: &str, what: &str) -> bool {
         .any(|(at, _)| !text[..at].chars().next_back().is_some_and(|before| of_one_kind(before, first)))
 }
 
-/// Returns true if the finding accuses the right unit, and no other. With a rank, it may name the rank's node.
+/// Returns true if the finding accuses the right rank, node or OST, and no other. In addition to a rank, it may name the rank's node.
 fn accuses(unit: &Named, finding: &Finding) -> bool {
     let others = |kind: &str| {
         let with_its_rank = |other: &str| other == "node" && kind == "rank" && !finding.accused("rank").is_empty();
@@ -115,7 +115,7 @@ fn accuses(unit: &Named, finding: &Finding) -> bool {
     }
 }
 
-/// Returns true if `name` is in `of`: `3`, `OST 3` and `OST0003` are equal; node names match exactly.
+/// Returns true if the name `name` is in the list `of`. `3`, `OST 3` and `OST0003` are equal; node names must match exactly.
 fn is_one_of(name: &str, of: &[String]) -> bool {
     let number = |text: &str| {
         let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -124,7 +124,7 @@ fn is_one_of(name: &str, of: &[String]) -> bool {
     of.iter().any(|one| name == one || (one.bytes().all(|b| b.is_ascii_digit()) && number(name) == number(one)))
 }
 
-/// Returns true if a severity fits a loss of this share of the run time.
+/// Returns true if a severity fits the time lost. `part` is this time as a share of the run time.
 fn fits(severity: &str, part: f64) -> bool {
     let is = |part: f64| {
         if part >= HIGH {

@@ -1,4 +1,4 @@
-//! Model of the file system: storage targets and a metadata server that serialize requests, and stripe locks held by one node at a time.
+//! Model of the file system: OSTs and a metadata server that serve one request at a time, and stripe locks that one node holds at a time.
 
 use super::calls::{Call, Op};
 use super::chance::{lognormal, uniform};
@@ -6,24 +6,24 @@ use super::job::{Job, factor};
 use super::work::is_header;
 use std::collections::HashMap;
 
-/// State of the servers.
+/// State of the file system during a simulation.
 pub(super) struct Storage<'a> {
     job: &'a Job,
     osts_free: Vec<f64>,
     metadata_free: f64,
-    /// By file and stripe: node that holds the lock, and the end of its writes there.
+    /// State of a stripe's lock, by (file, stripe): node that holds it, and the time at which that node's writes end.
     stripes: HashMap<(u32, u64), (u32, f64)>,
     stalled: bool,
 }
 
-/// Caller and time of a call, and the keys of its random numbers.
+/// Time and caller of a call. These also serve as keys of the call's random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) now: f64,
     pub(super) rank: u32,
     pub(super) thread: u32,
     pub(super) phase: u32,
-    /// Number of the call among those of its operation in the phase.
+    /// Number of this call among the thread's calls of the same operation in the phase.
     pub(super) number: u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Returns the time at which a call made now ends.
+    /// Returns the time at which a call ends that is made at `by.now`.
     pub(super) fn serve(&mut self, by: Request, call: &Call) -> f64 {
         let job = self.job;
         let worker = u64::from(by.rank) << 16 | u64::from(by.thread);
@@ -84,7 +84,7 @@ impl<'a> Storage<'a> {
         self.metadata_free.max(now + own_ns)
     }
 
-    /// Returns the end of a read or write: limited by the caller or by the slowest target touched.
+    /// Returns the time at which a read or write ends. The limit is the caller's rate or the slowest OST involved.
     fn data(&mut self, by: Request, call: &Call, luck: f64) -> f64 {
         let job = self.job;
         let (offset, length) = (call.offset.unwrap_or(0), call.length.max(1));
@@ -122,7 +122,7 @@ impl<'a> Storage<'a> {
         end
     }
 
-    /// Returns the time at which the caller's node has the locks of all stripes touched by the write.
+    /// Returns the time at which the caller's node holds the locks of all stripes that the write touches.
     fn locks(&self, by: Request, call: &Call, offset: u64, length: u64) -> f64 {
         let (first, last) = (offset / self.job.stripe_size, (offset + length - 1) / self.job.stripe_size);
         let node = self.job.node_of(by.rank);

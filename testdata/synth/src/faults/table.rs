@@ -1,35 +1,35 @@
-//! Table of scores, with totals.
+//! Table of the scores of all cases, with totals.
 
 use super::score::Score;
 use super::truth::Named;
 use std::fmt::Write as _;
 
-/// Sums over all cases.
+/// Totals of the scores over all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Cases with a fault.
+    /// Number of cases with a fault.
     pub sick: usize,
-    /// Faulty cases whose first finding names the strongest fault.
+    /// Number of faulty cases whose first finding names the strongest fault.
     pub first_right: usize,
-    /// Faulty cases with the strongest fault among the first three findings.
+    /// Number of faulty cases with the strongest fault among the first three findings.
     pub in_three: usize,
-    /// Faulty cases without a finding on the strongest fault.
+    /// Number of faulty cases in which no finding names the strongest fault.
     pub nowhere: usize,
-    /// Faults other than the strongest of their case.
+    /// Number of further faults: all but the strongest of each case.
     pub further: usize,
-    /// Further faults that are found.
+    /// Number of further faults that a finding names.
     pub further_found: usize,
-    /// Healthy cases.
+    /// Number of healthy cases.
     pub healthy: usize,
-    /// Healthy cases without findings above `info`.
+    /// Number of healthy cases without findings above severity `info`.
     pub quiet: usize,
-    /// Right findings that promise savings.
+    /// Number of right findings that promise savings.
     pub promised: usize,
-    /// Promised savings within a factor of 2 of the truth.
+    /// Number of promised savings within a factor of 2 of the true cost.
     pub promised_well: usize,
-    /// Right findings whose severity fits.
+    /// Number of right findings whose severity fits the time lost.
     pub severity_fits: usize,
-    /// Cases with a `high` finding that names no fault of the case.
+    /// Number of cases with a `high` finding that names no fault of the case.
     pub misleading: usize,
 }
 
@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// Formats the table and the totals.
+/// Formats the table of scores, followed by the totals.
 #[must_use]
 pub fn table(scores: &[Score]) -> String {
     let mut rows = vec![
@@ -99,7 +99,7 @@ pub fn table(scores: &[Score]) -> String {
     out
 }
 
-/// Returns a case's line, a line for each further fault, and one for each misleading finding.
+/// Returns the table rows of a case: its own, one for each further fault, and one for each misleading finding.
 fn lines(score: &Score) -> Vec<[String; 8]> {
     let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
     let place = |found: Option<&Option<usize>>| match found {
@@ -147,7 +147,7 @@ fn said(code: &str, severity: &str, title: &str) -> String {
     if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
 }
 
-/// Returns the right answer for the strongest fault in short: the unit, or the first words.
+/// Returns a short form of the right answer for the strongest fault: the rank, node or OST, or else the first words of the criterion.
 fn expected(score: &Score) -> String {
     let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
         return "nothing over info".into();

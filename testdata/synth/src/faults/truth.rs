@@ -1,60 +1,60 @@
-//! Truth of a case, and the content of right findings. Both are stored in the manifest.
+//! True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
 
 use serde::{Deserialize, Serialize};
 
-/// Log with its truth.
+/// Trace of a case, with its true faults and their costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
-    /// Name of the case; the log is `NAME.dxt`, unless `log` differs.
+    /// Name of the case. The trace is `NAME.dxt`, unless `log` differs.
     pub name: String,
-    /// File or directory of the trace, relative to the manifest.
+    /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if in the short form.
+    /// True if the case belongs to the short list of cases.
     pub short: bool,
-    /// True if the trace shows barriers.
+    /// True if the trace records the job's barriers.
     pub barriers: bool,
-    /// Options that give the analyzer information missing from the log.
+    /// Command-line options that give the analyzer information which the trace lacks.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Run time, in ns.
+    /// Run time of the faulty job, in ns.
     pub run_ns: u64,
-    /// Run time minus that of the twin without any fault, in ns.
+    /// True cost of all faults: run time minus that of the fault-free twin, in ns.
     pub truth_ns: u64,
-    /// Faults in order of cost, largest first; empty for a healthy log.
+    /// Faults in order of cost, largest first; empty for a healthy case.
     pub faults: Vec<Injected>,
 }
 
-/// Fault in a log.
+/// Fault injected into a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Injected {
     /// Description of the fault.
     pub cause: String,
-    /// Run time minus that of the same run without this fault, in ns.
+    /// True cost of the fault: run time minus that of the same job without this fault, in ns.
     pub truth_ns: u64,
-    /// Alternatives of right findings.
+    /// Criteria for a right finding; one of them must be met.
     pub right: Vec<Right>,
 }
 
-/// Criterion of a right finding.
+/// Criterion by which a finding counts as naming a fault.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {
-    /// Word lists: at least one word of each list must occur in the finding's code or title (lower case).
+    /// Lists of words. Of each list, at least one word must occur in the finding's code or title (lower case).
     pub words: Vec<Vec<String>>,
-    /// Words that must not occur.
+    /// Words that must not occur in the finding.
     pub never: Vec<String>,
-    /// Unit that the finding must or may accuse.
+    /// Rank, node or OST that the finding must or may accuse.
     pub unit: Named,
 }
 
-/// Units that a finding may accuse.
+/// Rule on the ranks, nodes or OSTs that a finding accuses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Named {
-    /// No rank, node or OST.
+    /// The finding must accuse no rank, node or OST.
     Nobody,
-    /// Exactly these units: at least one of them, and no other.
+    /// The finding must accuse at least one of these units, and no other of their kind.
     Must(Unit),
-    /// These units, or none of their kind.
+    /// The finding may accuse these units, but no other of their kind.
     May(Unit),
 }
 
@@ -63,33 +63,33 @@ pub enum Named {
 pub struct Unit {
     /// `rank`, `node` or `ost`.
     pub kind: String,
-    /// Numbers or names of the units.
+    /// Numbers or names of the ranks, nodes or OSTs.
     pub of: Vec<String>,
 }
 
 impl Right {
-    /// Returns a criterion with one word of each list and no accused unit.
+    /// Returns a criterion that requires one word of each list, and that no rank, node or OST is accused.
     #[must_use]
     pub fn words(words: &[&[&str]]) -> Self {
         let owned = |list: &&[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         Self { words: words.iter().map(owned).collect(), never: Vec::new(), unit: Named::Nobody }
     }
 
-    /// Adds words that must not occur.
+    /// Adds words that must not occur in the finding.
     #[must_use]
     pub fn never(mut self, words: &[&str]) -> Self {
         self.never.extend(words.iter().map(|word| (*word).to_owned()));
         self
     }
 
-    /// Requires one of these units.
+    /// Requires that the finding accuses one of these ranks, nodes or OSTs.
     #[must_use]
     pub fn about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::Must(Unit { kind: kind.into(), of: of.to_vec() });
         self
     }
 
-    /// Requires one of these units or none of their kind.
+    /// Permits that the finding accuses one of these ranks, nodes or OSTs, but no other of their kind.
     #[must_use]
     pub fn or_about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::May(Unit { kind: kind.into(), of: of.to_vec() });

@@ -1,4 +1,4 @@
-//! Verdict of an analyzer on a log, as printed by `dxt-analyze report --format json`, with the units that each finding accuses.
+//! Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each accuses.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -6,35 +6,35 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Verdict on a run.
+/// Findings of an analyzer on one trace.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Verdict {
-    /// Findings in the order of the report.
+    /// Findings in the order of the analyzer's report.
     #[serde(default)]
     pub findings: Vec<Finding>,
 }
 
-/// Finding, with the fields used for scoring.
+/// Finding of an analyzer, with the fields used for scoring.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Finding {
     /// Code of the finding, such as `DXT-O002`.
     pub code: String,
-    /// `high`, `warn` or `info`.
+    /// Severity: `high`, `warn` or `info`.
     pub severity: String,
     /// Description of the problem.
     pub title: String,
-    /// Units that the finding is about: `rank`, `node`, `ost`, `file`, ...
+    /// JSON object with the units that the finding is about, by kind: `rank`, `node`, `ost`, `file`, ...
     pub about: Value,
     /// Run time that the remedy would save, in ns.
     pub saves_ns: Option<f64>,
 }
 
-/// Kinds of units that can be accused.
+/// Kinds of units that scoring regards as accused.
 pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
 
 impl Finding {
-    /// Returns the accused units of a kind: those in `about`, else those named in the title.
+    /// Returns the ranks, nodes or OSTs (`kind`) that the finding accuses: those in `about`, else those named in the title.
     pub(super) fn accused(&self, kind: &str) -> Vec<String> {
         let plural = format!("{kind}s");
         let about =
@@ -51,7 +51,7 @@ impl Finding {
     }
 }
 
-/// Returns a name, a number, or a list of these as names.
+/// Returns a JSON name, number, or list of these as a list of names.
 fn names(value: &Value) -> Vec<String> {
     match value {
         Value::Number(number) => vec![number.to_string()],
@@ -61,7 +61,7 @@ fn names(value: &Value) -> Vec<String> {
     }
 }
 
-/// Runs `analyzer` on `log`; returns its verdict.
+/// Runs `analyzer` on the trace `log`; returns its findings.
 pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path) -> anyhow::Result<Verdict> {
     let log = log.canonicalize().with_context(|| format!("failed to find {}", log.display()))?;
     // Directory of the page that a report may write.
@@ -78,7 +78,7 @@ pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path
     read(&out.stdout).with_context(of)
 }
 
-/// Reads a verdict from a report's JSON.
+/// Parses an analyzer's JSON report.
 pub(super) fn read(json: &[u8]) -> anyhow::Result<Verdict> {
     let report: Value = serde_json::from_slice(json)?;
     let verdict = report.get("verdict").context("there is no verdict")?;

@@ -1,23 +1,23 @@
-//! Steps of a thread in a phase: computing, then its accesses by the job's interface, then the synchronization.
+//! Steps of a simulated thread in a phase: computing, then the accesses through the job's interface, then the synchronization.
 
 use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Placement, Sieve, factor};
 
-/// Size of the block that all ranks read, and of the blocks at an access's ends.
+/// Size of the block that all ranks read, and of the blocks at both ends of an access, in bytes.
 const SMALL_BLOCK: u64 = 4096;
-/// Size of ROMIO's buffer for reads with holes.
+/// Size of ROMIO's data sieving buffer for reads, in bytes.
 const READ_SIEVE: u64 = 4 << 20;
-/// Size of ROMIO's buffer for writes with holes.
+/// Size of ROMIO's data sieving buffer for writes, in bytes.
 const WRITE_SIEVE: u64 = 512 << 10;
-/// Size of an aggregator's buffer in ROMIO.
+/// Size of an aggregator's buffer in ROMIO, in bytes.
 const AGGREGATOR_BUFFER: u64 = 16 << 20;
-/// Spread of compute times: sigma of their logarithm.
+/// Random variation of compute times: standard deviation (sigma) of their logarithm.
 const COMPUTE_SIGMA: f64 = 0.01;
-/// Number of the file with the block that all ranks read.
+/// Number (ID) of the file that contains the block read by all ranks.
 const HEADER_FILE: u32 = u32::MAX;
 
-/// A thread of the job.
+/// Simulated thread of the job: rank, and thread number within the rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) rank: u32,
@@ -29,7 +29,7 @@ pub(super) fn is_header(file: u32) -> bool {
     file == HEADER_FILE
 }
 
-/// Returns the steps of `who` in `phase`.
+/// Returns the steps of thread `who` in `phase`.
 pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
     assert!(!job.only_rank_0 || job.interface != Interface::Collective, "a collective call is made by all ranks");
     let mut out = Vec::new();
@@ -58,7 +58,7 @@ fn takes_part(job: &Job, who: Who) -> bool {
     (!job.only_rank_0 || who.rank == 0) && job.header.is_none_or(|header| who.rank < header.bulk_ranks)
 }
 
-/// Appends the I/O of a phase.
+/// Appends the steps of a thread's I/O in a phase to `out`.
 fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     let file = file_of(job, who, phase);
     let turn = job.serial.then_some(phase * job.ranks + who.rank);
@@ -94,7 +94,7 @@ fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     out.extend(turn.map(|_| Step::Next));
 }
 
-/// Opens or closes a file; collectively with MPI-IO.
+/// Appends the steps to open or close a file. With MPI-IO, these calls are collective.
 fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     if matches!(job.interface, Interface::Independent | Interface::Collective) {
         let meet = Step::Meet(None);
@@ -104,14 +104,16 @@ fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     }
 }
 
-/// Returns the file of a thread in a phase: 0 if all share one, else the rank's.
+/// Returns the file number of a thread in a phase: 0 if all ranks share one file, else the rank, plus an offset if each phase has its own
+/// files.
 pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
     let own = if job.place == Placement::Own { who.rank } else { 0 };
     let each = if job.place == Placement::Own { job.ranks } else { 1 };
     own + if job.file_per_phase { phase * each } else { 0 }
 }
 
-/// Returns the index of the rank's data in `phase`: each phase continues the last one in its direction; read data existed before.
+/// Returns the index of the data that a rank accesses in `phase`. Each phase continues after the last phase of its direction; data that is
+/// read existed before.
 fn step_of(job: &Job, phase: u32) -> u64 {
     match job.direction {
         Direction::Both if job.writes(phase) => (phase / 2).into(),
@@ -151,7 +153,7 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     (0..times).flat_map(|_| 0..count).map(|i| (one(i) + job.shift, job.transfer)).collect()
 }
 
-/// Appends an access without MPI.
+/// Appends the steps of an access without MPI: POSIX or C streams.
 fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let op = match (job.interface, writes) {
@@ -177,7 +179,7 @@ fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.extend(job.lock_each.then_some(Step::Give { key, call: Call { op: Op::Unlock, ..whole_file } }));
 }
 
-/// Appends an independent MPI-IO access.
+/// Appends the steps of an independent MPI-IO access.
 fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWrite, Op::Write) } else { (Op::FileRead, Op::Read) };
@@ -207,12 +209,12 @@ fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.push(Step::Leave);
 }
 
-/// Splits `length` bytes at `from` into pieces of at most `most` bytes.
+/// Splits the byte range of `length` bytes at `from` into (offset, length) of at most `most` bytes each.
 fn pieces(from: u64, length: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..length.div_ceil(most)).map(move |i| (from + i * most, most.min(length - i * most)))
 }
 
-/// Appends a collective MPI-IO access: ranks exchange requests, then aggregators move the data.
+/// Appends the steps of a collective MPI-IO access: ranks exchange their requests, then aggregators transfer the data.
 fn collective(job: &Job, who: Who, phase: u32, index: usize, access: (u64, u64), out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWriteAll, Op::Write) } else { (Op::FileReadAll, Op::Read) };

@@ -11,12 +11,12 @@ use rand_distr::{Distribution, Normal};
 pub(crate) const STRIPE_SIZE: u64 = 4 << 20;
 /// Stripe count that puts stripes 0, 260, 520 and 780 on OST 0, as in the paper.
 pub(crate) const STRIPE_COUNT: u16 = 52;
-/// First stripe of the fast writes: behind all slow ones.
+/// Number of the first stripe that fast writes use: after those of all slow writes.
 const FIRST_FAST_STRIPE: u64 = 1040;
-/// Time range of the fast writes of all ranks, in ns: before the slow ones.
+/// Time range of the fast writes of all ranks, in ns: before the slow writes.
 const FAST_TIME: std::ops::Range<u64> = 1_000_000_000..24_500_000_000;
 
-/// Centisecond in ns: the unit of times in the paper.
+/// Length of a centisecond in ns; the paper gives times in centiseconds.
 const CENTISECOND: u64 = 10_000_000;
 /// Slow writes: rank, offset, length in bytes, start and end in centiseconds.
 const SLOW: [(u32, u64, u64, u64, u64); 14] = [
@@ -36,7 +36,7 @@ const SLOW: [(u32, u64, u64, u64, u64); 14] = [
     (11, 3_271_568_024, 328, 2485, 2835),
 ];
 
-/// Pattern in which each rank writes `segments` whole stripes, then the ranks of [`SLOW`] their slow write.
+/// Pattern in which each rank writes `segments` whole stripes; the ranks in [`SLOW`] then make their slow write.
 pub(super) struct Gcrm<'a> {
     pub(super) args: &'a Args,
 }

@@ -10,8 +10,8 @@ const VARIABLES: [u64; 9] = [4, 4, 4, 4, 4, 4, 4, 8, 2];
 /// Size of the header before each rank's part of a variable, in bytes.
 const PART_HEADER: u64 = 24;
 
-/// Pattern with `segments` data operations per rank over the nine variables, the first of each variable its header. A rank's part of a
-/// 4-byte variable takes `transfer` bytes per data operation.
+/// Pattern with `segments` data operations per rank, divided among the nine variables. The first operation of each variable is its header.
+/// `transfer` is the number of bytes per data operation for a 4-byte variable.
 pub(super) struct Hacc<'a> {
     pub(super) args: &'a Args,
 }

@@ -1,4 +1,4 @@
-//! IOR's two ways to share a file: a contiguous part per rank, or alternating ranks.
+//! IOR's two patterns for a shared file: a contiguous part per rank, or alternating transfers of the ranks.
 
 use super::{Access, Pattern};
 use crate::args::Args;
@@ -20,8 +20,8 @@ impl Pattern for Segmented<'_> {
     }
 }
 
-/// Pattern in rounds: each holds one transfer per rank, in rank order. Through MPI-IO, a round is a collective call: the first rank of each
-/// node writes an equal share of the round's bytes, cut at multiples of the stripe size.
+/// Pattern in rounds, with one transfer per rank in rank order in each. Through MPI-IO, a round is a collective call. The first rank of
+/// each node then writes an equal share of the round's bytes, cut at multiples of the stripe size.
 pub(super) struct Strided<'a> {
     pub(super) args: &'a Args,
 }

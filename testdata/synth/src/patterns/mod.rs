@@ -1,4 +1,4 @@
-//! Access patterns: file and byte ranges of each rank. Segments, operation names and most durations are added elsewhere.
+//! Access patterns: file and byte ranges of each rank. Other modules add segments, operation names and most durations.
 
 mod file_per_process;
 pub(crate) mod gcrm;
@@ -9,7 +9,7 @@ mod random;
 use crate::args::{Args, PatternName};
 use rand_chacha::ChaCha8Rng;
 
-/// Data operation of a rank.
+/// Data operation of a rank: byte range, and optionally times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) offset: u64,
@@ -25,20 +25,20 @@ impl Access {
 }
 
 pub(crate) trait Pattern {
-    /// Returns the file of a rank, and true if all ranks share it.
+    /// Returns the path of a rank's file, and true if all ranks share this file.
     fn path(&self, rank: u32) -> (String, bool);
 
     /// Returns the rank's data operations, in order.
     fn accesses(&self, rank: u32, random: &mut ChaCha8Rng) -> Vec<Access>;
 
-    /// Returns the POSIX operations nested in the rank's data operation number `index`, with MPI-IO. `None` for an independent call, whose
-    /// nested operation moves the same bytes.
+    /// Returns the POSIX operations nested in the rank's MPI-IO data operation number `index`. `None` for an independent call, which has
+    /// one nested operation on the same bytes.
     fn collective(&self, _rank: u32, _index: usize) -> Option<Vec<Access>> {
         None
     }
 }
 
-/// Returns the pattern named on the command line.
+/// Returns the access pattern that is selected on the command line.
 pub(crate) fn named(args: &Args) -> Box<dyn Pattern + '_> {
     match args.pattern {
         PatternName::IorShared => Box::new(ior::Segmented { args }),

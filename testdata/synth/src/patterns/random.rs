@@ -5,7 +5,7 @@ use crate::args::Args;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Pattern on a file with room for every transfer of every rank; offsets are drawn with replacement.
+/// Pattern on one file that is large enough for every transfer of every rank. Offsets are drawn with replacement.
 pub(super) struct Random<'a> {
     pub(super) args: &'a Args,
 }

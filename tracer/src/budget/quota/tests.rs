@@ -1,4 +1,4 @@
-//! Quota files used by one process and by many at once, and planted files.
+//! Tests of quota files used by one process and by many at once, and of malicious files in their place.
 
 use super::*;
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Serializes the tests: a process has at most one quota file open.
+/// Lock that serializes the tests, since a process has at most one quota file open.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn place(name: &str) -> PathBuf {
@@ -18,7 +18,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 impl Quota {
-    /// Changes the number with full patience, creating everything.
+    /// Changes the number of reserved bytes, waiting as long as allowed and creating everything that is missing.
     fn asked(&self, change: impl FnOnce(u64) -> u64) -> Result<(u64, u64), Trouble> {
         self.change(Making::All, Patience::Waits(MOST_WAITS), change)
     }
@@ -125,7 +125,7 @@ fn hold(path: &Path) -> std::fs::File {
     file
 }
 
-/// Returns the result and the shortest duration of five calls: this process may not always get a processor.
+/// Returns the result and the shortest duration of five calls; the minimum, since this process may not always get a processor.
 fn shortest<T: PartialEq + std::fmt::Debug>(call: impl Fn() -> T) -> (T, Duration) {
     let one = || {
         let begun = Instant::now();
@@ -226,7 +226,7 @@ fn nothing_is_made_to_give_back() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// A thread that holds the lock while the program confines itself releases lock and descriptor before that takes effect.
+/// Test: a thread that holds the lock while the program confines itself (seccomp) releases lock and descriptor first.
 #[test]
 fn who_confines_itself_keeps_no_lock() {
     let name = "budget::quota::tests::who_confines_itself_keeps_no_lock";
@@ -260,7 +260,7 @@ fn who_confines_itself_keeps_no_lock() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// Processes that reserve, leave some bytes, and return the rest, all at once.
+/// Test: concurrent processes that reserve, use some bytes, and return the rest never exceed the total.
 #[test]
 fn many_processes_take_no_more_than_there_is() {
     const PART: u64 = 1_000_000;

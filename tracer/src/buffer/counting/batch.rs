@@ -1,4 +1,5 @@
-//! Folding of a thread's waiting segments into counters and profiles, grouped by stream and by profile even if they alternate.
+//! Folding of a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if these
+//! alternate.
 
 use crate::buffer::scratch::{SLOTS, Scratch};
 use crate::notes::Note;
@@ -7,28 +8,28 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// Work space of a fold: segments by stream, segments by (file, layer), and one stream of each such pair. Too large for some threads'
-/// stacks. Valid when all zero.
+/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each such pair. Too large for
+/// some threads' stacks. Valid when all zero.
 pub(super) struct Batch {
     alike: Alike,
     profiles: Alike,
     kinds: [Option<&'static Stream>; SLOTS],
 }
 
-/// Segments of a batch with a common key, as bit masks.
+/// Segments of a batch with a common key (stream, or file and layer), as bit masks of their slots.
 #[derive(Clone, Copy)]
 struct Same {
     key: u64,
     members: u64,
-    /// Members that write.
+    /// Bit mask of those members that are writes.
     writes: u64,
 }
 
-/// Groups of a batch's segments, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
+/// Groups of a batch's segments by key, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
 struct Alike {
     list: [Same; SLOTS],
     used: usize,
-    /// Index in the list + 1, or 0.
+    /// Hash table: index of the group in the list + 1, or 0.
     places: [u8; 2 * SLOTS],
 }
 
@@ -42,7 +43,8 @@ impl Alike {
         self.list.get(..self.used).unwrap_or_default()
     }
 
-    /// Adds members to the group of `key`, at most once per segment of the batch; returns the group's index in the list.
+    /// Adds segments (bit masks `members` and `writes`) to the group of `key`; returns the group's index in the list. At most one call per
+    /// segment of the batch.
     fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
         let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
         loop {
@@ -68,8 +70,9 @@ impl Alike {
 }
 
 impl Batch {
-    /// Folds the filled slots by stream, then by profile, each in segment order. Atomics and lock are used once per group and batch, even
-    /// if groups alternate. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
+    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and lock
+    /// are used once per group and batch, even if groups alternate. Slots are emptied only afterwards, so that each call is always in a
+    /// slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { alike, profiles, kinds } = self;
         let filled = waiting.filled();
@@ -108,7 +111,7 @@ impl Batch {
     }
 }
 
-/// Folds the `members` into the counters of their stream.
+/// Adds the segments in the bit mask `members` to the counters of `stream`.
 fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
     // A program that alternates over many files gives each segment of a batch a stream of its own.
@@ -135,7 +138,7 @@ fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder
     }
 }
 
-/// Folds the `members`, of which `writes` are writes, into the profile of the file and layer of `stream`.
+/// Adds the segments in the bit mask `members`, of which `writes` are writes, to the profile of the stream's file and layer.
 fn profile(waiting: &Scratch, stream: &'static Stream, members: u64, writes: u64) {
     let alignment = stream.file.alignment();
     let ordered = stream.has_order();

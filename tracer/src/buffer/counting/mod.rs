@@ -1,6 +1,6 @@
-//! Counters mode: one small chunk per thread instead of the arena's. Each time it is full, its segments are folded into the counters of
-//! their streams and the profiles of their files, and the chunk is reused. A chunk whose thread has ended goes to the next thread, so
-//! there are no more than threads alive at a time. The slots of chunks lie in the spool (`scratch`), like the counters.
+//! Counters mode: each thread has one small chunk instead of chunks in the arena. Each time it is full, its segments are folded into the
+//! counters of their streams and the profiles of their files, and the chunk is reused. A chunk whose thread has ended goes to the next
+//! thread, so there are no more chunks than threads alive at a time. The slots of chunks lie in the spool (`scratch`), like the counters.
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
 mod batch;
@@ -16,24 +16,24 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 
-/// Maximum yields before a chunk is left to the thread that is folding it.
+/// Maximum number of times that a thread yields the processor before it leaves a chunk to another thread, which is counting its segments.
 const MOST_YIELDS: u32 = 1_000;
-/// Minimum number of chunks before the first search for one whose thread has ended.
+/// Minimum number of chunks before the first search for a chunk whose thread has ended.
 const FIRST_CHECK: usize = 32;
 
-/// Maximum reports of a chunk's new thread to the spool. Each takes some bytes, and programs that create threads endlessly must not fill
-/// the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
+/// Maximum number of times that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs that create threads
+/// endlessly must not fill the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
 const MOST_TOLD: u32 = 1 << 16;
 
-/// Chunk of a thread.
+/// Chunk of a thread in counters mode.
 struct Chunk {
-    /// Slots; null until allocated.
+    /// Slots of the chunk; null until allocated.
     waiting: AtomicPtr<Scratch>,
     /// Kernel id of the owning thread.
     tid: AtomicU32,
-    /// True while the chunk is being folded, by its thread or by the writer of the trace.
+    /// True while a thread folds the chunk into counters: its owner, or the writer of the trace.
     folding: AtomicBool,
-    /// Work space of the thread that has set `folding`.
+    /// Work space for adding segments to counters, used only by the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
 }
 
@@ -47,25 +47,25 @@ unsafe impl Record for Chunk {
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks that triggers the next search for one whose thread has ended, and start index of the search.
+/// Number of chunks at which the next search for a chunk of an ended thread begins; the next variable is the index at which it starts.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
-/// Number of threads reported to the spool.
+/// Number of times that the spool was informed of a chunk's new thread.
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// True if segments are counted, not recorded.
+/// True in counters mode: segments are only counted, not recorded.
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Starts counters mode for `threads` threads at a time.
+/// Starts counters mode, with room for `threads` threads that run at the same time.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
     SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Allocates chunks for some more threads, before allocation becomes impossible.
+/// Allocates chunks for some more threads now, because allocation is impossible later.
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
@@ -81,7 +81,8 @@ pub(super) fn start_empty() {
     CHECK_FROM.store(0, Ordering::Relaxed);
 }
 
-/// Returns the address of the next free slot for `lane`, or 0 if there is none.
+/// Returns the address of the next free segment slot of the calling thread, whose `lane` is its write position; 0 if there is none. Adds
+/// the segments of a full chunk to the counters first.
 #[cold]
 pub(crate) fn next(lane: &Lane) -> usize {
     next_in_chunk(lane).unwrap_or(0)
@@ -115,7 +116,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     Some(first)
 }
 
-/// Returns a chunk for this thread: a new one, or once there are many, one whose thread has ended.
+/// Returns a chunk for the calling thread: a new chunk, or, once there are many, one whose thread has ended.
 fn take() -> Option<&'static Chunk> {
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
@@ -159,7 +160,7 @@ fn is_gone(tid: u32) -> bool {
     gone
 }
 
-/// Folds the segments in all threads' chunks; the threads may continue meanwhile.
+/// Folds the segments in all threads' chunks into counters. The threads may continue meanwhile.
 pub(crate) fn fold_all() {
     for chunk in CHUNKS.iter() {
         if !chunk.fold() {
@@ -170,13 +171,13 @@ pub(crate) fn fold_all() {
 }
 
 impl Chunk {
-    /// Returns the slots, if allocated.
+    /// Returns the chunk's slots, if they have been allocated.
     fn waiting(&self) -> Option<&'static Scratch> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Reports the chunk's new thread to the spool, whose readers see each chunk as one thread.
+    /// Writes the id of the chunk's new thread to the spool. Its readers see each chunk as one thread.
     fn tell(&self, tid: u32) {
         if journal::is_kept()
             && let Some(waiting) = self.waiting()
@@ -188,7 +189,7 @@ impl Chunk {
         }
     }
 
-    /// Folds the filled slots and empties them; false if another thread has been folding for too long.
+    /// Adds the chunk's segments to the counters and empties their slots. False if another thread has been doing so for too long.
     fn fold(&self) -> bool {
         let Some(waiting) = self.waiting() else { return true };
         let mut waited = 0;

@@ -6,7 +6,7 @@ use super::users::{self, Users};
 use crate::mpi::{Handle, SUCCESS, World, api};
 use std::ffi::c_void;
 
-/// MPI operator defined by the tracer.
+/// Reduction operator defined by the tracer and registered with MPI.
 struct Op(Handle);
 
 impl Op {
@@ -25,7 +25,7 @@ impl Drop for Op {
     }
 }
 
-/// MPI datatype of several 64-bit words, which MPI does not split.
+/// MPI datatype of a fixed number of 64-bit words, which MPI does not split.
 struct Words(Handle);
 
 impl Words {
@@ -44,23 +44,24 @@ impl Drop for Words {
     }
 }
 
-/// Resources that a rank needs to take part. All are created before the ranks agree that every rank is able. The number of shared files,
-/// and so the size of an element, is only known afterwards.
+/// MPI operators and datatypes that a rank needs for the reduction. All are created before the ranks agree that every rank can take part.
+/// The number of shared files, and so the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
-    /// Datatypes of elements, by increasing room for files that rank 0 lacks.
+    /// Element datatypes with their capacities, by increasing number of files that rank 0 lacks.
     elements: Vec<(Room, Words)>,
     merge_users: Op,
     users: Words,
-    /// Capacity of the tables of users, in files.
+    /// Maximum number of files in the tables that are merged to find shared files.
     pub(super) users_room: usize,
 }
 
-/// Additional files in the second datatype; doubled for each further one.
+/// Number of files that rank 0 lacks in the second datatype; doubled for each further datatype.
 const FIRST_STEP: usize = 64;
 
 impl Tools {
-    /// Creates the resources for elements with `room`, and for tables of `users` files that rank 0 lacks; `None` if MPI refuses.
+    /// Creates operators and datatypes for reduction elements of capacity `room`, and for tables of `users` files that rank 0 lacks; `None`
+    /// if MPI refuses.
     pub(super) fn new(world: &World, room: Room, users: usize) -> Option<Self> {
         let mut elements = Vec::new();
         let steps =
@@ -82,7 +83,7 @@ impl Tools {
         })
     }
 
-    /// Returns all ranks' tables merged, and true if MPI reported success. Collective.
+    /// Merges the file tables of all ranks. Returns the result, and true if MPI reported success. Collective.
     pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
         let own = users.put();
         let mut all = vec![0_u64; own.len()];
@@ -91,18 +92,18 @@ impl Tools {
         (Users::take(&all), code == SUCCESS)
     }
 
-    /// Maximum number of files that rank 0 lacks in an element.
+    /// Returns the maximum number of files that rank 0 lacks for which any of the datatypes has capacity.
     pub(super) fn most_files(&self) -> usize {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }
 
-    /// Returns the smallest element with room for `files` files that rank 0 lacks.
+    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks.
     fn element(&self, files: usize) -> Option<&(Room, Words)> {
         self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
     }
 
-    /// Merges all ranks' elements, with room for `files` files that rank 0 lacks. Returns the merged words on rank 0, zeros elsewhere, and
-    /// true if MPI reported success. Collective.
+    /// Merges the ranks' reduction elements, with capacity for `files` files that rank 0 lacks. `own` builds this rank's element. Returns
+    /// the merged words on rank 0, zeros elsewhere, and true if MPI reported success. Collective.
     pub(super) fn to_rank_0(&self, world: &World, files: usize, own: impl FnOnce(Room) -> Sums) -> (Vec<u64>, bool) {
         let Some((room, words)) = self.element(files) else { return (Vec::new(), false) };
         let element = own(*room).put();

@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef};
 
-/// File counted by rank 0, or described by another rank.
+/// Source of a shared file's description: rank 0 itself, or another rank.
 enum Known {
     Own(&'static File),
     Told(FileDef),
 }
 
-/// Shared files by place.
+/// Shared files whose description is known, by index among the shared files.
 pub(super) struct Files(BTreeMap<usize, Known>);
 
 impl Files {
-    /// Collects rank 0's files and the files described by other ranks.
+    /// Collects the files that rank 0 uses and the files described by other ranks.
     pub(super) fn of(counted: &Counted, shared: &Shared, sums: &Sums) -> Self {
         let own = counted.streams.iter().map(|(_, stream, _)| stream.file);
         let own = own.filter_map(|file| Some((shared.place(file.hash)?, Known::Own(file))));
@@ -34,7 +34,8 @@ impl Files {
         Self(told.chain(own).collect())
     }
 
-    /// Returns the place of the first file that is unknown, or incomplete because a table was full. All files before it are complete.
+    /// Returns the index of the first shared file that has no description, or incomplete counts because a table was full. All files before
+    /// it are complete.
     pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
         let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
         let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);
@@ -44,17 +45,18 @@ impl Files {
     }
 }
 
-/// Description of the ranks for the common record.
+/// Description of the participating ranks, for the common record that stands for all of them.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
     /// Process information of rank 0.
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
-    /// Notes in the order of their summed counts.
+    /// Notes, in the order of their counts in the sums.
     pub(super) notes: &'a [(String, u64)],
 }
 
-/// Returns the record of the files before place `end`. Paths whose hash is in `known` are left to the job block.
+/// Returns the record, common to all ranks, of the shared files with index below `end`. Omits paths whose hash is in `known`, since they
+/// are stored once for the whole job.
 pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64], sums: &Sums) -> Process {
     // Clock and node of rank 0, but no rank.
     let info = ProcessInfo { rank: -1, pid: 0, ppid: 0, ..ranks.info.clone() };
@@ -98,19 +100,19 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
     process
 }
 
-/// Files of the record, numbered in order of use.
+/// File numbers in the common record of all ranks, assigned in order of use.
 struct Numbers<'a> {
     files: &'a Files,
     known: &'a [u64],
-    /// Numbers by place.
+    /// File numbers by index among the shared files.
     of: BTreeMap<usize, u32>,
-    /// Numbers of rank 0's files.
+    /// File numbers of the files that rank 0 itself uses.
     own: BTreeMap<*const File, u32>,
 }
 
 impl Numbers<'_> {
-    /// Returns the number of the file at `place`, described in `process` if new. Layouts of files that rank 0 lacks stay with another
-    /// rank.
+    /// Returns the number, in the common record, of the shared file with index `place`; a new file is also described in `process`. Layouts
+    /// of files that rank 0 lacks are written by another rank.
     fn number(&mut self, process: &mut Process, place: usize) -> Option<u32> {
         if let Some(number) = self.of.get(&place) {
             return Some(*number);

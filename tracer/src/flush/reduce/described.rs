@@ -4,13 +4,14 @@ use crate::flush::counted;
 use crate::registry::File;
 use trace_format::meta::{FileDef, FileKind};
 
-/// Number of words before the path.
+/// Number of 64-bit words before the path.
 const HEAD: usize = 5;
-/// Maximum length of a path, in bytes. Files with longer ones stay with their ranks.
+/// Maximum length of a file's path in a description, in bytes. Files with longer paths are not reduced: each rank writes its own record of
+/// them.
 const PATH_BYTES: usize = 400;
 pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
-/// True if the file's name fits.
+/// True if the file's name fits into a description.
 pub(super) const fn has_room(file: &File) -> bool {
     file.told.len() <= PATH_BYTES
 }
@@ -34,7 +35,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Decodes the description of the file whose name has this hash.
+/// Decodes the description that a rank has sent of the file whose name has this hash.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

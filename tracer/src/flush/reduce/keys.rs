@@ -1,10 +1,10 @@
-//! Keys of the tables: a stream, or a file and a layer, as one number that sorts by file. A file is its place among the shared files, less
-//! than 2^17, so that a key's highest bit is never set.
+//! Sort keys of the reduction's tables: a stream, or a file and a layer, as one number that sorts by file. A file is represented by its
+//! index among the shared files, less than 2^17, so that a key's highest bit is never set.
 
 use crate::registry::Stream;
 use trace_format::op::Layer;
 
-/// Returns the key of a shared file's stream: place of the file, operation, flags, errno.
+/// Returns the key of a shared file's stream. It consists of the file's index, operation, flags and errno.
 pub(super) fn key(file: usize, stream: &Stream) -> u64 {
     (file as u64) << 40 | u64::from(stream.op) << 24 | u64::from(stream.flags) << 16 | u64::from(stream.errno)
 }
@@ -25,7 +25,7 @@ pub(super) const fn errno_of(key: u64) -> u16 {
     key as u16
 }
 
-/// Returns the key of a file and a layer.
+/// Returns the key of a shared file (by its index) and a layer.
 pub(super) fn pair(file: usize, layer: Layer) -> u64 {
     (file as u64) << 32 | u64::from(u32::from(layer))
 }

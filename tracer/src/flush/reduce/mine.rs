@@ -1,4 +1,4 @@
-//! This rank's element of the reduction: its counts of the shared files, with aligned times.
+//! This rank's element of the MPI reduction: its counts of the shared files, with times relative to a common barrier.
 
 use super::described::{self, DESCRIBED};
 use super::keys::{key, pair};
@@ -17,14 +17,14 @@ use trace_format::spread::{RankShare, Spread};
 #[derive(Clone, Copy)]
 pub(super) struct Rank<'a> {
     pub(super) rank: u32,
-    /// Hash of the node's name.
+    /// Hash of the name of the rank's node.
     pub(super) node: u64,
     pub(super) scale: &'a TickScale,
-    /// Time at which the rank left the aligning barrier, in ns.
+    /// Time at which the rank left the barrier by which the ranks' clocks are aligned, in ns since the rank's epoch.
     pub(super) sync_ns: u64,
 }
 
-/// Builds the element from the rank's counts and notes.
+/// Builds this rank's contribution to the MPI reduction from its counts and notes. `room`: capacity of the element.
 pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted: &Counted, shared: &Shared) -> Sums {
     let mut streams: BTreeMap<u64, Counters> = BTreeMap::new();
     let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();

@@ -33,34 +33,36 @@ use operators::Element;
 use sums::{Room, Sums};
 use trace_format::meta::{Process, ProcessInfo, path_hash};
 
-/// Maximum number of nodes that are counted.
+/// Maximum number of distinct nodes that the reduction counts.
 const MOST_NODES: usize = 1 << 10;
 
-/// Result of the reduction.
+/// Result of the reduction, as seen by one rank.
 pub(super) struct Reduced {
-    /// Sorted hashes of the files in the common record.
+    /// Sorted name hashes of the files in the common record, which holds the sums over several ranks.
     hashes: Vec<u64>,
-    /// Sorted hashes of those files in the common record that rank 0 lacks and of which this rank is the lowest user.
+    /// Sorted name hashes of files in the common record whose layouts and hints this rank must write: rank 0 lacks them, and this is the
+    /// lowest rank that uses them.
     mine: Vec<u64>,
-    /// Common record, on rank 0.
+    /// Common record with the sums over ranks; only on rank 0.
     pub(super) process: Option<Process>,
 }
 
 impl Reduced {
-    /// True if the file is in the common record.
+    /// True if the file is in the common record of several ranks, so that a rank need not write its own.
     pub(super) fn has(&self, file: &File) -> bool {
         self.hashes.binary_search(&file.hash).is_ok()
     }
 
-    /// True if the file is in the common record, but this rank must write its layouts and hints.
+    /// True if the file is in the common record of several ranks, but this rank must write its layouts and hints.
     pub(super) fn leaves_details_of(&self, file: &File) -> bool {
         self.mine.binary_search(&file.hash).is_ok()
     }
 }
 
-/// Reduces the files of which several ranks have counts. `counted` is `None` on a rank in trace mode; then nothing is reduced. The plan
-/// holds rank 0's files. `notes` are this rank's notes, the same kinds on all ranks. Returns `None` on all ranks if there are no shared
-/// files or something failed. Collective: one call; one more if rank 0 does not have all files; two more if any files are shared.
+/// Reduces the counters of files that several ranks use to one common record. `counted`: this rank's counts, `None` on a rank in trace
+/// mode; then nothing is reduced. `plan`: holds rank 0's files. `notes`: this rank's notes, the same kinds on all ranks. Returns `None` on
+/// all ranks if there are no shared files or something failed. Collective: one call; one more if rank 0 does not have all files; two more
+/// if any files are shared.
 pub(super) fn shared_files(
     world: &World,
     counted: Option<&Counted>,

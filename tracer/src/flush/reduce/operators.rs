@@ -1,17 +1,17 @@
-//! Reduction operator that MPI applies (MPI 4.0, 6.9.5): associative, commutative, for elements of one datatype, so it ignores the
-//! datatype handle, which differs between implementations. It runs inside MPI, maybe many times, on buffers of any alignment.
+//! MPI reduction operator (MPI 4.0, 6.9.5). It is associative and commutative, for elements of a single datatype. So it ignores the
+//! datatype handle, which differs between MPI implementations. It runs inside MPI, maybe many times, on buffers of any alignment.
 #![expect(unsafe_code, reason = "buffers of MPI")]
 
 use std::ffi::{c_int, c_void};
 
-/// Signature required by MPI: new elements, accumulated elements, number of elements, datatype.
+/// Signature of a user-defined operator, as MPI requires it: new elements, accumulated elements, number of elements, datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
 
-/// Mergeable element, encoded as words that contain their own length.
+/// Reduction element that can be merged with others, encoded as 64-bit words that contain their own length.
 pub(super) trait Element: Sized {
     fn put(&self) -> Vec<u64>;
     fn take(words: &[u64]) -> Self;
-    /// Returns the number of words of the element whose words `word` returns by index.
+    /// Returns the number of words of an encoded element. `word` returns its word at a given index.
     fn length(word: impl Fn(usize) -> u64) -> usize;
     fn merge(&mut self, other: Self);
 }
@@ -30,7 +30,7 @@ fn write(words: &[u64], to: *mut c_void, at: usize) {
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), start.cast(), size_of_val(words)) };
 }
 
-/// Returns the words of the element that begins at word `at`.
+/// Returns the encoded element that begins at word `at` of the buffer `from`.
 fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     let word = |i: usize| {
         let mut word = [0];
@@ -42,7 +42,7 @@ fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     words
 }
 
-/// Merges `count` elements of the same capacity into `so_far`.
+/// Merges `count` elements in a buffer of MPI into those in `so_far`. All have the same capacity.
 pub(super) unsafe extern "C" fn merge<E: Element>(
     new: *const c_void,
     so_far: *mut c_void,

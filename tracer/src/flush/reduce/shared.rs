@@ -10,15 +10,16 @@ use crate::mpi::World;
 use crate::registry::File;
 use std::collections::BTreeMap;
 
-/// Rank 0's value for a file in its plan without counts, which is left to its ranks. Exceeds any rank + 1.
+/// Value that rank 0 contributes for a file that is in its plan but has no counts there. It exceeds any rank + 1, so the file is not
+/// reduced.
 const NOT_COUNTED: u64 = 1 << 32;
 
-/// Shared files, in the same order on all ranks.
+/// Files shared by several ranks, in the same order on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Sorted hashes of rank 0's files.
+    /// Sorted hashes of shared files that rank 0 uses too.
     of_rank_0: Vec<u64>,
-    /// Sorted hashes of files that rank 0 lacks, each with the lowest rank that has the file.
+    /// Sorted hashes of shared files that rank 0 lacks, each with the lowest rank that uses the file.
     others: Vec<(u64, u32)>,
 }
 
@@ -31,19 +32,19 @@ impl Shared {
         self.of_rank_0.len() + self.others.len()
     }
 
-    /// Place of the file whose name has this hash.
+    /// Returns the index, among the shared files, of the file whose name has this hash.
     pub(super) fn place(&self, hash: u64) -> Option<usize> {
         let other = || self.others.binary_search_by_key(&hash, |(hash, _)| *hash).ok();
         self.of_rank_0.binary_search(&hash).ok().or_else(|| other().map(|at| self.of_rank_0.len() + at))
     }
 
-    /// Returns the hashes by place, each with the lowest rank that has the file.
+    /// Returns the name hashes of all shared files in index order, each with the lowest rank that uses the file.
     pub(super) fn files(&self) -> impl Iterator<Item = (u64, u32)> {
         self.of_rank_0.iter().map(|hash| (*hash, 0)).chain(self.others.iter().copied())
     }
 }
 
-/// Returns the files counted by this rank, by the hash of their name; `None` for two files with the same hash.
+/// Returns the files that this rank has counted, by the hash of their name. The value is `None` if two files have the same hash.
 fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     let mut files: BTreeMap<u64, Option<&'static File>> = BTreeMap::new();
     for (_, stream, _) in &counted.streams {
@@ -53,8 +54,8 @@ fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     files
 }
 
-/// Returns the files shared by several ranks, or none unless all ranks can reduce (have `tools`), and true if MPI reported success.
-/// Collective: one call, two if some rank has files that are not in rank 0's plan.
+/// Finds the files shared by several ranks; returns none unless all ranks have `tools` and so can reduce. Also returns true if MPI reported
+/// success. Collective: one call, or two if some rank has files that are not in rank 0's plan.
 pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools: Option<&Tools>) -> (Shared, bool) {
     let rank = world.rank.unsigned_abs();
     let files = counted.map(files).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Element of the reduction: all sums of a rank combined, so that one MPI call merges them. It consists of:
+//! Element of the MPI reduction: all counts of one rank together, so that a single MPI call merges them. It consists of:
 //!
 //!     notes: their number, then a count of each
 //!     nodes: hashes of node names, no record
@@ -13,12 +13,12 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Capacity for streams and for (file, layer) pairs, per file that rank 0 lacks: twice the need of a file that is opened, sought, read,
-/// written and closed. What does not fit stays with its ranks.
+/// Capacity for streams per file that rank 0 lacks; the next constant is that for (file, layer) pairs. It is twice the need of a file that
+/// is opened, sought, read, written and closed. What does not fit is not reduced: each rank writes its own record.
 const STREAMS_PER_FILE: usize = 12;
 const PAIRS_PER_FILE: usize = 3;
 
-/// Capacity of an element.
+/// Capacity of a reduction element: number of entries of each kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) notes: usize,
@@ -29,11 +29,11 @@ pub(super) struct Room {
     pub(super) described: usize,
 }
 
-/// Maximum size of an element, in bytes.
+/// Maximum size of a reduction element, in bytes.
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// Returns this capacity plus room for `files` files that rank 0 lacks.
+    /// Returns this capacity plus capacity for `files` files that rank 0 lacks.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
@@ -44,7 +44,7 @@ impl Room {
         }
     }
 
-    /// Number of words in an element; `None` if it would be too large.
+    /// Returns the number of 64-bit words in a reduction element of this capacity; `None` if it would be too large.
     pub(super) fn words(&self) -> Option<usize> {
         let table = |room: usize, record: usize| room.checked_mul(1 + record)?.checked_add(TABLE_HEAD);
         let tables = [
@@ -59,7 +59,7 @@ impl Room {
     }
 }
 
-/// Sums of one rank, or of several merged.
+/// Counts of one rank, or the merged counts of several ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) notes: Vec<u64>,
@@ -132,7 +132,7 @@ pub(super) mod tests {
     pub(in super::super) const ROOM: Room =
         Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
-    /// Builds the element of a rank with these keys.
+    /// Builds an element of rank `rank` with entries for these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
         let mut counters = [0; COUNTERS];
         put_counters(&Counters { segments: 1, bytes: u64::from(rank), ..Counters::default() }, &mut counters);

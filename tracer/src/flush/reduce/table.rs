@@ -2,7 +2,7 @@
 //! keys are merged. If there are too many keys, the smallest are kept and the table is marked. The kept keys are exact in any order of
 //! merging: a key among the smallest overall is among the smallest of any part.
 
-/// Number of words before a table's keys: capacity, number of keys, and 1 if there were more.
+/// Number of words before a table's keys: capacity, number of keys, and a flag (1 if keys were dropped).
 pub(super) const TABLE_HEAD: usize = 3;
 
 /// Table of sorted, distinct keys, each with its record.
@@ -10,12 +10,12 @@ pub(super) const TABLE_HEAD: usize = 3;
 pub(super) struct Table<const N: usize> {
     room: usize,
     pub(super) rows: Vec<(u64, [u64; N])>,
-    /// True if keys were dropped.
+    /// True if keys were dropped because the table was full.
     pub(super) more: bool,
 }
 
 impl<const N: usize> Table<N> {
-    /// Builds a table from rows sorted by key.
+    /// Builds a table of capacity `room` from rows sorted by key.
     pub(super) fn new(room: usize, rows: impl IntoIterator<Item = (u64, [u64; N])>) -> Self {
         let mut table = Self { room, rows: rows.into_iter().collect(), more: false };
         table.cut();
@@ -37,7 +37,7 @@ impl<const N: usize> Table<N> {
         out.resize(end, 0);
     }
 
-    /// Decodes the table at the start of `words`; also returns the rest.
+    /// Decodes the table at the start of `words`; also returns the words after it.
     pub(super) fn take(words: &[u64]) -> (Self, &[u64]) {
         let word = |at: usize| words.get(at).copied().unwrap_or(0) as usize;
         let (room, used, more) = (word(0), word(1), word(2) != 0);
@@ -48,7 +48,7 @@ impl<const N: usize> Table<N> {
         (Self { room, rows, more }, behind)
     }
 
-    /// Merges the rows of `other`; records with equal keys go through `merge`.
+    /// Merges the rows of `other` into this table; `merge` combines records with equal keys.
     pub(super) fn unite(&mut self, other: Self, merge: impl Fn(&mut [u64; N], &[u64; N])) {
         let (mut own, mut more) =
             (std::mem::take(&mut self.rows).into_iter().peekable(), other.rows.into_iter().peekable());

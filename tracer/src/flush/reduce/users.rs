@@ -1,23 +1,23 @@
-//! Users of files that rank 0 lacks: a bounded table of file hashes with the same content on all ranks. If it overflows, some files are
-//! dropped regardless of their users; they stay with their ranks.
+//! Table of the files that rank 0 lacks, with the number of ranks that use each: bounded, by file hash, with the same content on all ranks.
+//! If it overflows, some files are dropped regardless of their users; each rank then writes its own record of them.
 
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
-/// Number of words per file.
+/// Number of 64-bit words per file in the table.
 const USER: usize = 2;
-/// Minimum and maximum number of files in a table.
+/// Minimum and maximum capacity of a table, in files.
 const LEAST: usize = 1 << 8;
 const MOST: usize = 1 << 13;
-/// Assumed number of files private to a rank if rank 0 has hardly any.
+/// Assumed number of files that only one rank uses, for a rank 0 that has hardly any files.
 const SOME: usize = 16;
 
-/// Odd number with well-distributed bits (2^64 over the golden ratio), and its inverse modulo 2^64.
+/// Odd multiplier with well-distributed bits (2^64 over the golden ratio); the next constant is its inverse modulo 2^64.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
-/// Returns the sort key of a hash. Hashes of names with a common prefix share their leading bits; unscrambled, the files of one directory
-/// would crowd out all those of another.
+/// Returns the sort key of a file name's hash. Names with a common prefix share leading hash bits; unscrambled, the files of one directory
+/// would displace those of all others.
 const fn key(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(ODD)
 }
@@ -27,11 +27,11 @@ const fn hash(key: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// Table of users, sorted by key.
+/// Table of files that rank 0 lacks and their users, sorted by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 
-/// Returns the capacity in files if rank 0 has `files` of them: about the number that may exist on all ranks.
+/// Returns the capacity of the table, in files, if rank 0 has `files` files: about the number that may exist on all ranks.
 pub(super) fn room(files: usize, ranks: usize) -> usize {
     (files + SOME).saturating_mul(ranks).clamp(LEAST, MOST).next_power_of_two()
 }
@@ -41,7 +41,7 @@ pub(super) const fn words(room: usize) -> usize {
 }
 
 impl Users {
-    /// Builds the table of one rank from distinct hashes, each with true if the rank can send the file's name.
+    /// Builds the table of one rank from distinct name hashes. The flag is true if the rank can send the file's name.
     pub(super) fn of(rank: u32, room: usize, files: impl IntoIterator<Item = (u64, bool)>) -> Self {
         let record = |can: bool| [1, u64::from(rank) << 1 | u64::from(!can)];
         let mut rows: Vec<_> = files.into_iter().map(|(hash, can)| (key(hash), record(can))).collect();
@@ -49,7 +49,7 @@ impl Users {
         Self(Table::new(room, rows))
     }
 
-    /// Returns the files used by several ranks, all of which can send the name: sorted hashes, each with the lowest of these ranks.
+    /// Returns the files that several ranks use and whose name all of these can send: sorted hashes, each with the lowest such rank.
     pub(super) fn shared(&self) -> Vec<(u64, u32)> {
         let shared = self.0.rows.iter().filter(|(_, [ranks, lowest])| *ranks > 1 && lowest & 1 == 0);
         let mut shared: Vec<_> = shared.map(|(key, [_, lowest])| (hash(*key), (lowest >> 1) as u32)).collect();

@@ -6,25 +6,26 @@ use trace_format::counters::Counters;
 use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{Moments, RankShare, Spread};
 
-/// Added to times, which may precede the barrier; in ns.
+/// Offset added to times relative to the barrier that aligns the ranks' clocks, in ns, so that times before the barrier stay positive.
 const BIAS: i64 = 1 << 62;
 
-/// Number of words of [`Counters`].
+/// Number of 64-bit words of an encoded [`Counters`].
 pub(super) const COUNTERS: usize = 20;
-/// Number of words of a [`Profile`] and a [`Spread`].
+/// Number of 64-bit words of an encoded [`Profile`] and [`Spread`] together.
 pub(super) const FILE: usize = 12 + 2 * (1 + 3 * TRACKED) + 11;
 
-/// Converts `ns` since the epoch of a rank that left the barrier at `sync_ns` to aligned time.
+/// Converts `ns` since the rank's epoch to time relative to the barrier that aligns the ranks' clocks. `sync_ns`: when this rank left it.
 pub(super) fn aligned(ns: u64, sync_ns: u64) -> u64 {
     (ns as i64).wrapping_sub(sync_ns as i64).wrapping_add(BIAS) as u64
 }
 
-/// Converts aligned time to ns since the epoch of a rank that left the barrier at `sync_ns`; times before the epoch become 0.
+/// Converts time relative to the barrier that aligns the ranks' clocks to ns since a rank's epoch. `sync_ns`: when that rank left the
+/// barrier. Times before the epoch become 0.
 pub(super) fn since_epoch(aligned: u64, sync_ns: u64) -> u64 {
     u64::try_from((aligned as i64).wrapping_sub(BIAS).wrapping_add(sync_ns as i64)).unwrap_or(0)
 }
 
-/// Applies `change` to the times in a profile.
+/// Returns a copy of the profile with `change` applied to each time in it.
 pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Profile {
     let change = |slowest: Slowest| match slowest == Slowest::default() {
         true => slowest,
@@ -33,7 +34,7 @@ pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Prof
     Profile { slowest_read: change(profile.slowest_read), slowest_write: change(profile.slowest_write), ..profile }
 }
 
-/// Writes words sequentially.
+/// Writer of consecutive 64-bit words.
 struct Put<'a>(std::slice::IterMut<'a, u64>);
 
 impl Put<'_> {
@@ -46,7 +47,7 @@ impl Put<'_> {
     }
 }
 
-/// Reads words sequentially; zeros after the last.
+/// Reader of consecutive 64-bit words; returns zeros after the last one.
 struct Take<'a>(std::slice::Iter<'a, u64>);
 
 impl Take<'_> {

@@ -1,4 +1,5 @@
-//! Opening, creating and closing of data sets (HDF5 reference manual, H5D and H5O). Properties are queried from HDF5 once per data set.
+//! Wrappers of functions that open, create and close data sets (HDF5 reference manual, H5D and H5O). A data set's properties are queried
+//! from HDF5 once.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::files::file_of_object;
@@ -11,20 +12,20 @@ use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use trace_format::segment::NO_OFFSET;
 
-/// Availability of an object just opened for queries to HDF5.
+/// State of an object just opened: determines what HDF5 may be asked about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// Open, and HDF5 knows the path by which it was opened.
+    /// Open, and HDF5 knows its path.
     Named,
-    /// Open, without a path yet.
+    /// Open, but without a path yet.
     Nameless,
-    /// Possibly open only after the program has waited for events, which a query might wait for too. A data set that is being created has
-    /// this datatype and space.
+    /// Opened asynchronously: possibly open only after the program has waited for `events`, and a query might wait for them too. A data set
+    /// that is being created has this datatype and space.
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
-/// Registers the data set of `id` with all properties that HDF5 reports. `opened` is the end of the call that opened it. HDF5 calls made
-/// here must not be recorded.
+/// Registers the data set with identifier `id` and all properties that HDF5 reports. `named`: true if HDF5 knows its path. `opened`: end
+/// time of the call that opened it. The HDF5 calls made here must not be recorded.
 fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option<&'static DataSet> {
     let file = file_of_object(library, id)?;
     let mut path = [0; PATH_BYTES];
@@ -41,8 +42,8 @@ fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option
     Some(set)
 }
 
-/// Returns the data set of `id`, even if opened by a function that is not wrapped. An object found by its address has no path until HDF5
-/// searches the file for it; the search is skipped where it might be collective.
+/// Returns the data set with identifier `id`, even if an unwrapped function opened it. An object found by its address has no path until
+/// HDF5 searches the file for it; the search is skipped if it might be collective.
 pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     match (Hdf5Id { library: library.id(), id }).find() {
         Some(Hdf5Object::DataSet(set)) => Some(set),
@@ -51,7 +52,7 @@ pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     }
 }
 
-/// Registers a data set that is opened in the background, under the name that the caller passed.
+/// Registers a data set that is opened asynchronously, under the name that the caller passed.
 fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> Option<&'static DataSet> {
     let (file, group) = match (Hdf5Id { library: library.id(), id: location }).find()? {
         Hdf5Object::File(file) => (file, b"/"),
@@ -68,7 +69,7 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
     Some(set)
 }
 
-/// Registers the properties of a data set that will have this datatype and space; 0 if unknown.
+/// Registers the properties of a data set that is being created with this datatype and space; each is 0 if unknown.
 fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, end: u64) {
     if datatype != 0 {
         set.set_element_bytes(library.type_bytes(datatype));
@@ -116,7 +117,7 @@ fn opening(
     id
 }
 
-/// Runs an H5Oopen call, which may also open a group or a datatype.
+/// Runs H5Oopen, which may also open a group or a datatype, and registers an opened data set.
 fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
     let (id, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| id >= 0) {
@@ -144,7 +145,8 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs a call that releases one reference to any object; releasing the last one closes it. h5py and others close files and data sets so.
+/// Runs a call that releases one reference to any HDF5 object. Releasing the last one closes the object; h5py and others close files and
+/// data sets this way.
 fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let object = Hdf5Id { library: library.id(), id };
     let (left, done) = outermost(library, call);
@@ -161,7 +163,7 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
     left
 }
 
-/// Runs a call after which HDF5 restarts, with the same identifiers.
+/// Runs a call after which HDF5 restarts and issues the same identifiers again.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     handles::forget_hdf5_objects();
@@ -172,39 +174,39 @@ fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! {
-    /// H5Dopen of 1.6, which is still a symbol.
+    /// H5Dopen of HDF5 1.6, still exported.
     H5Dopen1(location: Hid, name: *const c_char) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dopen.
+    /// H5Dopen of HDF5 1.8 and later.
     H5Dopen2(location: Hid, name: *const c_char, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dcreate of 1.6.
+    /// H5Dcreate of HDF5 1.6, still exported.
     H5Dcreate1(location: Hid, name: *const c_char, datatype: Hid, space: Hid, creation: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dcreate.
+    /// H5Dcreate of HDF5 1.8 and later.
     H5Dcreate2(location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid) -> Hid
         = |library, real| {
             let opened = if name.is_null() { Opened::Nameless } else { Opened::Named };
             opening(library, &HDF5_CREATE_DATA_SET, opened, (location, name), real)
         };
-    /// H5Dcreate_anon: H5Olink gives the data set a path later.
+    /// H5Dcreate_anon. The data set has no path until H5Olink gives it one.
     H5Dcreate_anon(location: Hid, datatype: Hid, space: Hid, creation: Hid, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Nameless, (location, std::ptr::null()), real);
     H5Dclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
-    /// H5Oopen, if it opens a data set.
+    /// H5Oopen; recorded if it opens a data set.
     H5Oopen(location: Hid, name: *const c_char, access: Hid) -> Hid = |library, real| opening_object(library, real);
-    /// H5Oclose of a data set.
+    /// H5Oclose; recorded for a data set.
     H5Oclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
-    /// H5Idec_ref, if it closes a file or a data set.
+    /// H5Idec_ref; recorded if it closes a file or a data set.
     H5Idec_ref(id: Hid) -> c_int = |library, real| giving_up(library, id, real);
     H5close() -> c_int = |library, real| ending(library, real);
-    /// H5Dopen_async (1.14).
+    /// H5Dopen_async (HDF5 1.14).
     H5Dopen_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Later { events, datatype: 0, space: 0 }, (location, name), real);
-    /// H5Dcreate_async (1.14).
+    /// H5Dcreate_async (HDF5 1.14).
     H5Dcreate_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Later { events, datatype, space }, (location, name), real);
-    /// H5Dclose_async (1.14).
+    /// H5Dclose_async (HDF5 1.14).
     H5Dclose_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, events: Hid) -> c_int
         = |library, real| closing(library, id, real);
 }

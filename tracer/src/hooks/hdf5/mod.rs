@@ -1,6 +1,6 @@
-//! HDF5 functions since 1.10. Each call goes to the copy of HDF5 that its caller is linked with (`crate::hdf5`). Calls made inside are
-//! marked as nested; nested HDF5 calls pass through. A failed call is not recorded: a query by the tracer would clear the program's HDF5
-//! error stack.
+//! Wrapped HDF5 functions (HDF5 1.10 and later). Each call goes to the copy of HDF5 with which its caller is linked (`crate::hdf5`). I/O
+//! calls made inside are marked as nested; HDF5 calls made inside are not recorded. A failed call is not recorded, since a query by the
+//! tracer would clear the program's HDF5 error stack.
 
 mod data_sets;
 mod files;
@@ -14,10 +14,10 @@ use crate::tls::Thread;
 use crate::{clock, filters};
 use trace_format::op::Layer;
 
-/// Return value if there is no HDF5 library after all.
+/// Return value of a wrapped function if no HDF5 library is found.
 const MISSING: i32 = -1;
 
-/// Returned outermost call: its end, and the errno to restore when the tracer is done.
+/// HDF5 call that has returned and is not inside another one: its end time, and the errno to restore when the tracer is done.
 struct Done {
     thread: &'static Thread,
     timer: Call,
@@ -25,13 +25,14 @@ struct Done {
     errno: Errno,
 }
 
-/// Runs `call` as one HDF5 call; returns its result, and `None` if the call is not to be recorded.
+/// Runs `call` as an HDF5 call of the program. Returns its result, and `None` if the call must not be recorded (for example because it is
+/// nested).
 fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>) {
     let Some(thread) = record::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
         return (call(), None);
     };
     if filters::current().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
-        // Calls made inside then count as the program's own.
+        // Calls made inside are then recorded as the program's own.
         Note::Layer.count();
         return (call(), None);
     }
@@ -43,7 +44,7 @@ fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>
 }
 
 impl Done {
-    /// Runs `work`, which may query HDF5 and records the call. HDF5 calls in `work` are not recorded.
+    /// Runs `work`, which records the call and may query HDF5. HDF5 calls made in `work` are not recorded.
     fn then(self, work: impl FnOnce(&'static Thread, Call, u64)) {
         work(self.thread, self.timer, self.end);
         self.errno.restore();
@@ -52,14 +53,14 @@ impl Done {
 
 /// Defines wrapped functions: `hooks! { /// doc  name(arg: type, ...) -> type = |library, real| body; ... }`.
 ///
-/// The exported function notes its return address, which identifies the caller and is not passed by the C ABI, and jumps to the body with
-/// registers and stack unchanged.
+/// The exported function notes its return address, which identifies the caller and which the C ABI does not pass as an argument. Then it
+/// jumps to the body, with registers and stack unchanged.
 macro_rules! hooks {
     ($( $(#[$doc:meta])* $name:ident ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty = |$library:ident, $real:ident| $body:expr; )+) => { $(
         $(#[$doc])*
         ///
         /// # Safety
-        /// See the wrapped function of this name: arguments are passed on unchanged.
+        /// Callers must meet the requirements of the wrapped function; the arguments are passed on unchanged.
         #[unsafe(naked)]
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]

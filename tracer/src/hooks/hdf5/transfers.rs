@@ -1,6 +1,6 @@
-//! H5Dread, H5Dwrite and their variants for many data sets and for background transfers (HDF5 reference manual, H5D). Segment length =
-//! selected elements × element size in the file: the request, before compression and chunking. A segment has no offset: the calls made
-//! inside show the file offsets.
+//! Wrappers of H5Dread, H5Dwrite and their variants for several data sets and for asynchronous transfers (HDF5 reference manual, H5D).
+//! Segment length = selected elements × element size in the file, i.e. the request before compression and chunking. A segment has no
+//! offset; the nested MPI-IO or POSIX calls have the file offsets.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::data_sets::data_set;
@@ -14,7 +14,7 @@ use crate::registry::{DataSet, Transfer};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use trace_format::meta::Selection;
 
-/// Operations of an independent and of a collective transfer.
+/// Operations to record: [independent transfer, collective transfer].
 type Forms = [&'static Op; 2];
 
 const READ: Forms = [&HDF5_READ, &HDF5_READ_ALL];
@@ -24,7 +24,7 @@ const WRITE_MULTI: Forms = [&HDF5_WRITE_MULTI, &HDF5_WRITE_MULTI_ALL];
 const READ_ASYNC: Forms = [&HDF5_READ_ASYNC, &HDF5_READ_ASYNC_ALL];
 const WRITE_ASYNC: Forms = [&HDF5_WRITE_ASYNC, &HDF5_WRITE_ASYNC_ALL];
 
-/// Arguments of a call for one data set.
+/// Arguments of a transfer for one data set.
 #[derive(Clone, Copy)]
 struct Part {
     data_set: Hid,
@@ -33,7 +33,7 @@ struct Part {
     file_space: Hid,
 }
 
-/// Argument lists of a call on many data sets.
+/// Argument arrays of a call that transfers several data sets.
 #[derive(Clone, Copy)]
 struct Lists {
     count: usize,
@@ -57,7 +57,8 @@ impl Lists {
 }
 
 impl Part {
-    /// Returns the transferred elements and bytes. For background transfers, HDF5 is not queried about the data set: it would wait.
+    /// Returns the number of elements and bytes transferred. `background`: true for an asynchronous transfer; HDF5 is then not queried
+    /// about the data set, since the query would wait.
     fn transfer(self, library: &Library, set: &DataSet, background: bool) -> Transfer {
         let shape = match self.file_space {
             SPACE_ALL if background => None,
@@ -73,7 +74,7 @@ impl Part {
                 set.set_extent(&shape.extent[..shape.rank]);
                 (shape.selection, shape.elements)
             }
-            // The whole known extent, else as much as the memory space holds.
+            // Use the whole extent if known, else the extent of the memory space.
             None if self.file_space == SPACE_ALL && set.element_bytes() != 0 => {
                 (Selection::All, set.extent().fold(1, u64::saturating_mul))
             }
@@ -114,31 +115,31 @@ hooks! {
         = |library, real| transferring(library, READ, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
     H5Dwrite(data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void) -> c_int
         = |library, real| transferring(library, WRITE, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dread_multi (1.14): one segment for each data set, with the duration of the whole call.
+    /// H5Dread_multi (HDF5 1.14). Recorded as one segment per data set, each with the duration of the whole call.
     H5Dread_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_MULTI, properties, 0, lists.parts(), real)
         };
-    /// H5Dwrite_multi (1.14): one segment for each data set, with the duration of the whole call.
+    /// H5Dwrite_multi (HDF5 1.14). Recorded as one segment per data set, each with the duration of the whole call.
     H5Dwrite_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, WRITE_MULTI, properties, 0, lists.parts(), real)
         };
-    /// H5Dread_async (1.14): the call itself; its work may continue afterwards.
+    /// H5Dread_async (HDF5 1.14). The segment covers the call only; the transfer may continue afterwards.
     H5Dread_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *mut c_void, events: Hid) -> c_int
         = |library, real| transferring(library, READ_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dwrite_async (1.14): the call itself; its work may continue afterwards.
+    /// H5Dwrite_async (HDF5 1.14). The segment covers the call only; the transfer may continue afterwards.
     H5Dwrite_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void, events: Hid) -> c_int
         = |library, real| transferring(library, WRITE_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dread_multi_async (1.14).
+    /// H5Dread_multi_async (HDF5 1.14).
     H5Dread_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void, events: Hid) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_ASYNC, properties, events, lists.parts(), real)
         };
-    /// H5Dwrite_multi_async (1.14).
+    /// H5Dwrite_multi_async (HDF5 1.14).
     H5Dwrite_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void, events: Hid) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };

@@ -1,6 +1,6 @@
-//! Blocking collective calls of MPI (MPI 4.0, chapter 6), which touch no file: synchronization points between ranks. Only the
-//! communicator among their arguments is inspected. Collective calls made inside a collective, MPI-IO or HDF5 call pass through.
-//! Nonblocking and point-to-point calls are not wrapped.
+//! Wrappers of MPI's blocking collective calls (MPI 4.0, chapter 6). They touch no file, but are synchronization points between ranks. Only
+//! the communicator argument is inspected. Collective calls made inside a collective, MPI-IO or HDF5 call are not recorded. Nonblocking and
+//! point-to-point calls are not wrapped.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::ERR_OTHER;

@@ -1,6 +1,6 @@
-//! Calls that complete requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of these calls reports
-//! its completion, together with the time that the call blocked its thread. A call that finds nothing complete is not recorded: programs
-//! poll. Programs without requests in progress pay for one load.
+//! Wrappers of calls that complete MPI requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of them
+//! reports its completion, together with the time that the call blocked its thread. A call that completes nothing is not recorded, since
+//! programs poll. Programs without MPI-IO requests in progress pay for one load.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, moved_bytes, status_bytes};
@@ -16,11 +16,11 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Size of the tracer's own statuses, in 8-byte words, for programs that pass MPI_STATUSES_IGNORE. With more requests than fit, an
-/// operation counts as having moved the requested bytes.
+/// Size of the tracer's own status array, in 8-byte words, for programs that pass MPI_STATUSES_IGNORE. With more requests than fit, each
+/// operation counts as having transferred the requested bytes.
 const OWN_STATUS_WORDS: usize = 1024;
 
-/// List of requests passed by the program.
+/// Array of requests passed by the program.
 #[derive(Clone, Copy)]
 struct Requests {
     list: *const c_void,
@@ -37,7 +37,7 @@ impl Requests {
     }
 }
 
-/// Returns the handle at this index of a list of requests.
+/// Returns the request handle at `index` of the array `list`.
 pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Handle {
     let place = list.wrapping_byte_add(index * world.abi.request_bytes);
     if world.abi.request_bytes == size_of::<u32>() {
@@ -49,8 +49,8 @@ pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Ha
     }
 }
 
-/// Runs `call`, which may complete some of the requests. `rows` is the number of statuses that the call fills in. After success, `row_of`
-/// maps a request's index to its status row, or to `None` if the request is not complete.
+/// Runs `call`, which may complete some of the requests, and records those completed. `rows`: number of statuses that the call fills in.
+/// `row_of`: maps a request's index to the index of its status after success, or to `None` if the request is not complete.
 #[inline(always)]
 fn completing(
     requests: Requests,
@@ -116,14 +116,14 @@ fn watching(
     result
 }
 
-/// Statuses that a call has filled in.
+/// Array of statuses that a call has filled in.
 struct Rows {
     statuses: Option<*mut c_void>,
     count: usize,
 }
 
-/// Records a request that is complete after a failed call. If the call's error class is MPI_ERR_IN_STATUS, the status holds the request's
-/// own error (MPI 4.0, 3.7.5).
+/// Records a request that completed although the call failed. If the call's error class is MPI_ERR_IN_STATUS, the status holds the
+/// request's own error (MPI 4.0, 3.7.5).
 #[cold]
 fn ended_in_error(
     thread: &'static Thread,
@@ -156,7 +156,7 @@ fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, statu
     Call::begun_at(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
 }
 
-/// Reads an output argument of the call.
+/// Returns an integer that the call stored at `place`; `None` if `place` is null or the value is negative (MPI_UNDEFINED).
 fn stored(place: *const c_int) -> Option<usize> {
     // SAFETY: null, or an output argument that the standard requires to be valid; negative is MPI_UNDEFINED.
     unsafe { place.as_ref() }.and_then(|&value| usize::try_from(value).ok())
@@ -210,7 +210,7 @@ hooks! { COMPLETION, missing = ERR_OTHER;
     [MPI_Waitany, PMPI_Waitany](count: c_int, requests: *mut c_void, index: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, status), one(index));
-    /// MPI_Testany. Without a completed request the index is MPI_UNDEFINED.
+    /// MPI_Testany. If no request is complete, `index` is MPI_UNDEFINED.
     [MPI_Testany, PMPI_Testany](count: c_int, requests: *mut c_void, index: *mut c_int, flag: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, flag, status),
@@ -227,7 +227,7 @@ hooks! { COMPLETION, missing = ERR_OTHER;
             completing(list, statuses, list.count,
                 |statuses| real(count, requests, done, indices, statuses), some(done, indices))
         };
-    /// MPI_Request_free: the operation continues, but its completion is never seen, so it is not recorded.
+    /// MPI_Request_free. The operation continues, but its completion will never be reported, so it is not recorded.
     [MPI_Request_free, PMPI_Request_free](request: *mut c_void) -> c_int
         = |real| freeing(request, || real(request));
 }

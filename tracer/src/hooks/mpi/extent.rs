@@ -1,4 +1,5 @@
-//! Start of an MPI-IO transfer and number of bytes really moved, for any view. Uses only MPI queries that do not involve other ranks.
+//! Start offset of an MPI-IO transfer, and number of bytes really transferred, for any file view. Uses only MPI queries that do not involve
+//! other ranks.
 
 use crate::handles::MpiFile;
 use crate::mpi::{Handle, SUCCESS, World, api};
@@ -8,28 +9,28 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Start of a transfer.
+/// Argument that determines where an MPI-IO transfer starts.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// Offset in the view, in etypes.
+    /// Explicit offset in the view, in etypes.
     Explicit(i64),
-    /// Individual file pointer.
+    /// Individual file pointer of the rank.
     Individual,
-    /// Shared file pointer, which cannot be read without moving it for other ranks; the nested POSIX calls reveal it.
+    /// Shared file pointer. It cannot be read without moving it for other ranks; the offsets of the nested POSIX calls reveal it.
     Shared,
 }
 
-/// Start of a transfer, if known before the call.
+/// Start offset of a transfer, as far as known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
-    /// Offset in etypes of the view, or [`NO_OFFSET`].
+    /// Offset in the view, in etypes, or [`NO_OFFSET`].
     pub(crate) in_view: i64,
-    /// Offset in bytes from the file's start, or [`NO_OFFSET`].
+    /// Offset in bytes from the start of the file, or [`NO_OFFSET`].
     pub(crate) in_file: i64,
 }
 
 impl Where {
-    /// Determines the start in the file.
+    /// Determines the start offset in the view and in the file.
     pub(super) fn find(self, handle: Handle, file: &MpiFile) -> Begin {
         let in_view = match self {
             Self::Explicit(offset) => offset,
@@ -43,7 +44,7 @@ impl Where {
     }
 }
 
-/// Returns the file offset, in bytes, of an etype of the view.
+/// Converts `in_view`, an offset in etypes of the view, to an offset in the file, in bytes.
 pub(super) fn byte_offset(handle: Handle, file: &MpiFile, in_view: i64) -> i64 {
     if in_view < 0 || file.default_view.load(Ordering::Acquire) {
         return in_view;
@@ -52,10 +53,10 @@ pub(super) fn byte_offset(handle: Handle, file: &MpiFile, in_view: i64) -> i64 {
     if api().file_get_byte_offset(handle, in_view, &raw mut bytes) == SUCCESS { bytes } else { NO_OFFSET }
 }
 
-/// Room for a status of any MPI implementation, for programs that pass MPI_STATUS_IGNORE.
+/// Memory for a status of any MPI implementation, for programs that pass MPI_STATUS_IGNORE.
 pub(super) type OwnStatus = [u64; 16];
 
-/// Returns the bytes in a status. MPI_UNDEFINED is negative in every implementation.
+/// Returns the number of bytes transferred according to `status`; MPI_UNDEFINED is negative in every implementation.
 pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     let mut bytes = 0;
     if api().get_elements(status, world.abi.byte, &raw mut bytes) != SUCCESS {
@@ -64,7 +65,7 @@ pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     u64::try_from(bytes).unwrap_or(0)
 }
 
-/// Returns the size of `count` items of a datatype, in bytes.
+/// Returns the requested bytes: `count` items of `datatype`.
 pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     let mut size = 0;
     if api().type_size(datatype, &raw mut size) != SUCCESS {
@@ -73,8 +74,8 @@ pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     u64::try_from(size).unwrap_or(0).saturating_mul(u64::try_from(count).unwrap_or(0))
 }
 
-/// Returns the bytes really moved, given `told` bytes in the status. ROMIO's status of a strided or collective read holds the requested
-/// bytes even if the file ends before; file size and view bound what can have been there.
+/// Returns the number of bytes really transferred, if the status reports `told` bytes. For a strided or collective read, ROMIO's status
+/// holds the requested bytes even if the file ends earlier. File size and view then give an upper bound.
 pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin, told: u64) -> u64 {
     let Ok(asked @ 1..) = i64::try_from(told) else { return told };
     if begin.in_file < 0 {
@@ -109,7 +110,8 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
     if end <= size { told } else { present(items, etype, size, place).min(told) }
 }
 
-/// Returns the bytes of the first `items` etypes, located by `place`, that lie before `size`. Locations only grow (MPI 4.0, 14.3).
+/// Returns the number of bytes of `items` etypes that lie below the file size `size`. `place` maps an etype's index to its file offset;
+/// offsets only increase (MPI 4.0, 14.3).
 fn present(items: i64, etype: i64, size: i64, place: impl Fn(i64) -> i64) -> u64 {
     let (mut whole, mut beyond) = (0, items);
     while whole < beyond {
@@ -124,7 +126,7 @@ fn present(items: i64, etype: i64, size: i64, place: impl Fn(i64) -> i64) -> u64
     u64::try_from(whole * etype + part).unwrap_or(0)
 }
 
-/// Returns a status for `call` that can be read afterwards: the program's, or `own` for MPI_STATUS_IGNORE.
+/// Returns a status for the call that can be read afterwards: the program's, or `own` if the program passed MPI_STATUS_IGNORE.
 pub(super) fn readable(world: &World, status: *mut c_void, own: &mut OwnStatus) -> *mut c_void {
     if status as usize == world.abi.status_ignore { own.as_mut_ptr().cast() } else { status }
 }

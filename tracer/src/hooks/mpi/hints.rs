@@ -1,6 +1,6 @@
-//! Hints of a file just opened (MPI 4.0, 14.2.8): those requested by the program, and those in effect. Queried by one of the processes
-//! that opened the file together, a few times per file; each query is local. Open MPI also uses environment parameters as hints
-//! (`ompi_info --param io all --level 9`), without reporting them.
+//! MPI info hints of a file just opened (MPI 4.0, 14.2.8): those that the program requested, and those in effect. Only one of the processes
+//! that opened the file together queries them, a few times per file; each query is local. Open MPI also uses environment parameters as
+//! hints (`ompi_info --param io all --level 9`), but does not report them.
 
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::registry::{MpiDetails, mpi_details_of};
@@ -8,11 +8,11 @@ use crate::tls::Thread;
 use std::ffi::{CStr, c_int};
 use trace_format::meta::HintOrigin;
 
-/// Buffer size for a key: `MPI_MAX_INFO_KEY` is at most 255.
+/// Buffer size for a hint's key, in bytes; `MPI_MAX_INFO_KEY` is at most 255.
 const KEY_BYTES: usize = 512;
-/// Buffer size for a value: `MPI_MAX_INFO_VAL` is at most 1024.
+/// Buffer size for a hint's value, in bytes; `MPI_MAX_INFO_VAL` is at most 1024.
 const VALUE_BYTES: usize = 2048;
-/// Environment parameters of Open MPI's I/O.
+/// Environment variables that set parameters of Open MPI's I/O.
 const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io",
     c"OMPI_MCA_fcoll",
@@ -23,10 +23,10 @@ const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io_ompio_max_aggregators_ratio",
 ];
 const PARAMETER: &[u8] = b"OMPI_MCA_";
-/// Maximum number of hints taken from one info object.
+/// Maximum number of hints read from one info object.
 const MOST_KEYS: c_int = 64;
 
-/// Keeps the hints of the open file `handle`.
+/// Records the hints of the open file `handle`: those in the info object `asked`, and those in effect.
 pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
     let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
     thread.while_asking(|| {
@@ -70,7 +70,7 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
     }
 }
 
-/// Returns the bytes before the NUL.
+/// Returns the part of `bytes` before the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
 }

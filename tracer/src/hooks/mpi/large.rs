@@ -1,5 +1,5 @@
-//! MPI 4.0 variants with 64-bit counts (MPI_File_..._c). An older library lacks them; then they are not resolved, and a call that arrives
-//! here anyway returns MPI_ERR_OTHER.
+//! Wrappers of MPI 4.0's MPI-IO functions with 64-bit counts (MPI_File_..._c). If an older library lacks them, they are not resolved, and a
+//! call that arrives here anyway returns MPI_ERR_OTHER.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::data::transferring;

@@ -1,4 +1,4 @@
-//! MPI 4.0 variants of collective calls with 64-bit counts (MPI_..._c), like the MPI-IO variants in [`super::large`].
+//! Wrappers of MPI 4.0's collective calls with 64-bit counts (MPI_..._c), like the MPI-IO functions in [`super::large`].
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::ERR_OTHER;

@@ -1,4 +1,4 @@
-//! MPI_Init, MPI_Finalize, MPI_Abort.
+//! Wrappers of MPI_Init, MPI_Finalize and MPI_Abort.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::lifecycle;
@@ -7,10 +7,11 @@ use crate::real::hooks;
 use crate::{record, tls};
 use std::ffi::{c_char, c_int};
 
-/// `MPI_ERR_OTHER` of MPICH; if this is ever returned, the program has no MPI at all.
+/// `MPI_ERR_OTHER` of MPICH; returned only if the program has no MPI library at all.
 pub(super) const ERR_OTHER: c_int = 15;
 
-/// Runs `call` as one MPI call: nested I/O is marked, nested MPI calls pass through. Returns false if this call is itself nested.
+/// Runs `call` as one MPI call. I/O calls made inside are marked as nested; MPI calls made inside are not recorded. Returns its result, and
+/// false if this call is itself nested.
 pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
     let Some(thread) = record::thread_or_muted() else { return (call(), false) };
     let outermost = !thread.mpi.is_set();
@@ -35,16 +36,16 @@ fn finalizing(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { LIFE, missing = ERR_OTHER;
-    /// MPI_Init (MPI 4.0, 11.2).
+    /// MPI_Init (MPI 4.0, 11.2). After it, the tracer determines its rank.
     [MPI_Init, PMPI_Init](argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int
         = |real| starting(|| real(argc, argv));
-    /// MPI_Init_thread (MPI 4.0, 11.6).
+    /// MPI_Init_thread (MPI 4.0, 11.6). After it, the tracer determines its rank.
     [MPI_Init_thread, PMPI_Init_thread](argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) -> c_int
         = |real| starting(|| real(argc, argv, required, provided));
-    /// MPI_Finalize: the trace is written before it.
+    /// MPI_Finalize. The trace is written before it.
     [MPI_Finalize, PMPI_Finalize]() -> c_int
         = |real| finalizing(real);
-    /// MPI_Abort: this rank's trace is written before it, without the other ranks.
+    /// MPI_Abort. This rank's trace is written before it, without the other ranks.
     [MPI_Abort, PMPI_Abort](comm: Handle, code: c_int) -> c_int
         = |real| { lifecycle::ending("MPI_Abort", lifecycle::Next::Destructors); real(comm, code) };
 }

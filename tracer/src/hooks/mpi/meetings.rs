@@ -1,4 +1,4 @@
-//! Recording of collective MPI calls (synchronization points), and forgetting of communicators.
+//! Recording of MPI's collective calls, which are synchronization points, and bookkeeping of freed communicators.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::{ERR_OTHER, outermost};
@@ -12,9 +12,8 @@ use crate::{clock, errno};
 use std::ffi::c_int;
 use trace_format::segment::NO_OFFSET;
 
-/// True if a collective call is not the program's own, since a library or the tracer makes it inside another call, or if nothing is
-/// recorded. The hook must then end with the call itself, which the compiler turns into a jump: code that inspects its caller sees the
-/// library.
+/// True if a collective call must not be recorded: a library or the tracer makes it inside another call, or recording is off. The hook must
+/// then end with the call itself, which the compiler turns into a jump; code that inspects its caller then sees the library.
 #[inline(always)]
 pub(super) fn passes() -> bool {
     record::thread().is_none_or(is_inside)
@@ -26,8 +25,8 @@ fn is_inside(thread: &Thread) -> bool {
         && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.meeting.is_set())
 }
 
-/// Runs a collective call of the program on `comm`, and records it. Calls made inside are not marked as nested: a user-defined reduction
-/// may do I/O.
+/// Runs a collective call of the program on `comm` and records it. I/O calls made inside are not marked as nested, since a user-defined
+/// reduction may do I/O.
 #[inline(never)]
 pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let thread = tls::current_now();
@@ -49,14 +48,14 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
     result
 }
 
-/// Forgets the communicator at `place`, which is about to be freed: after the call, another thread may get its handle.
+/// Forgets the communicator at `place`, which is about to be freed; after the call, another thread may get the same handle.
 fn forget(place: *const Handle) -> Option<(&'static World, Handle, u32)> {
     let world = world()?;
     let handle = world.abi.handle_at(place)?;
     Some((world, handle, communicators::forget(world, handle)?))
 }
 
-/// Runs a call of the program that frees the communicator at `place`.
+/// Runs a call that frees the communicator at `place`, and forgets the communicator.
 #[inline(never)]
 fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let known = forget(place);
@@ -68,16 +67,16 @@ fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { MEETINGS, missing = ERR_OTHER;
-    /// MPI_Comm_free (MPI 4.0, 7.4.3): not recorded.
+    /// MPI_Comm_free (MPI 4.0, 7.4.3). Not recorded; the communicator is forgotten.
     [MPI_Comm_free, PMPI_Comm_free](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_Comm_disconnect (MPI 4.0, 11.10.4): not recorded.
+    /// MPI_Comm_disconnect (MPI 4.0, 11.10.4). Not recorded; the communicator is forgotten.
     [MPI_Comm_disconnect, PMPI_Comm_disconnect](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_File_set_info (MPI 4.0, 14.2.8): not recorded, nor are its nested calls.
+    /// MPI_File_set_info (MPI 4.0, 14.2.8). Neither this call nor the calls made inside are recorded.
     [MPI_File_set_info, PMPI_File_set_info](handle: Handle, info: Handle) -> c_int
         = |real| outermost(|| real(handle, info)).0;
-    /// MPI_File_set_atomicity (MPI 4.0, 14.6.1): not recorded, nor are its nested calls.
+    /// MPI_File_set_atomicity (MPI 4.0, 14.6.1). Neither this call nor the calls made inside are recorded.
     [MPI_File_set_atomicity, PMPI_File_set_atomicity](handle: Handle, flag: c_int) -> c_int
         = |real| outermost(|| real(handle, flag)).0;
 }

@@ -1,5 +1,5 @@
-//! MPI functions, under both their MPI_ and PMPI_ names: language bindings use one or the other. A call is counted once, since calls
-//! inside an MPI call pass through. Handles are passed on unchanged, as wide as a register.
+//! Wrapped MPI functions, under both their MPI_ and PMPI_ names, since language bindings use one or the other. A call is recorded once,
+//! because MPI calls made inside an MPI call are not recorded. Handles are passed on unchanged, as values of register width.
 
 mod collectives;
 mod completion;
@@ -17,7 +17,7 @@ mod split;
 
 use crate::real::Slot;
 
-/// Slots of functions that every MPI library has.
+/// Tables of wrapped functions that every MPI library has.
 pub(super) const FAMILIES: [&[&Slot]; 9] = [
     life::LIFE,
     files::FILES,
@@ -30,5 +30,5 @@ pub(super) const FAMILIES: [&[&Slot]; 9] = [
     meetings::MEETINGS,
 ];
 
-/// Slots of MPI 4.0 functions; within a family either all or none exist.
+/// Tables of wrapped MPI 4.0 functions; a library has either all functions of a table or none.
 pub(super) const LARGE: [&[&Slot]; 2] = [large::LARGE, large_collectives::LARGE_COLLECTIVES];

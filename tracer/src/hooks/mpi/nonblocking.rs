@@ -1,4 +1,5 @@
-//! Nonblocking data access (MPI 4.0, 14.4): a segment lasts from the call until a call in `completion` sees the request complete.
+//! Wrappers of nonblocking MPI-IO (MPI 4.0, 14.4). A segment lasts from the call until a call in `completion` reports the request as
+//! complete.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::completion::request_at;
@@ -17,13 +18,13 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// Amount of data to move.
+/// Amount of data to transfer: count and datatype.
 pub(super) struct Buffer {
     pub(super) count: i64,
     pub(super) datatype: Handle,
 }
 
-/// Runs `call`, which stores the handle of a new request.
+/// Runs `call`, which submits a nonblocking operation and stores the handle of its request.
 pub(super) fn submitting(
     handle: Handle,
     op: &'static Op,
@@ -50,7 +51,7 @@ pub(super) fn submitting(
         let (in_view, in_file) = (begin.in_view, begin.in_file);
         let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };
         let request = request_at(world, request, 0);
-        // Complete at once, or no room to remember the request.
+        // Record now: the operation is complete, or there is no room to remember the request.
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
             timer.again().end_at(end, file.file(), op, in_file, asked);
         }

@@ -1,4 +1,4 @@
-//! Split collective data access (MPI 4.0, 14.4.5): a segment lasts from the begin call to the return of the end call.
+//! Wrappers of split collective MPI-IO (MPI 4.0, 14.4.5). A segment lasts from the `_begin` call to the return of the `_end` call.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, the begin call.
+/// Runs `call`, a `_begin` call, and stores its start.
 pub(super) fn beginning(
     handle: Handle,
     op: &'static Op,
@@ -49,7 +49,7 @@ pub(super) fn beginning(
     result
 }
 
-/// Runs `call`, the end call.
+/// Runs `call`, an `_end` call, and records the whole operation as `op`.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };

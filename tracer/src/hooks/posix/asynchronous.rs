@@ -1,7 +1,7 @@
-//! POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns that the operation is complete; it
-//! is recorded by aio_return(3), which returns the number of bytes. Calls that the C library's helper threads make are not seen.
-//! Submitting and waiting calls are recorded too, as time that blocks the program's thread. An operation that the program never queries
-//! is counted.
+//! Wrappers of POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns that the operation is
+//! complete. It is recorded by aio_return(3), which returns the number of bytes. Calls made by the C library's helper threads are not seen.
+//! Calls that submit or wait are recorded too, as time that blocks the program's thread. Operations whose result the program never queries
+//! are counted.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::pending::{self, Key, Pending};
@@ -16,8 +16,8 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Notes that `block` is about to be submitted; returns its target if recorded. The C library's threads may use the descriptor at any
-/// time until completion.
+/// Records that `block` is about to be submitted; returns its target if the file is recorded. Until completion, the C library's threads may
+/// use the descriptor at any time.
 fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     // SAFETY: the program's own control block, which the C library reads unchecked.
     let about = unsafe { block.as_ref() }?;
@@ -29,7 +29,7 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     Some(to)
 }
 
-/// Runs `call`, which submits one operation.
+/// Runs `call`, which submits the operation of one control block, and records it.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     // Before the call: another thread may learn of the completion before this one continues.
@@ -58,7 +58,7 @@ fn error_of(block: *const aiocb) -> c_int {
     unsafe { function(block) }
 }
 
-/// Notes which of the listed operations are complete by now.
+/// Checks which of the listed operations are complete by now, and stores the time.
 fn look_at(list: *const *const aiocb, count: c_int) {
     let (now, errno) = (clock::of_call(), errno::save());
     for block in blocks(list, count) {
@@ -69,7 +69,7 @@ fn look_at(list: *const *const aiocb, count: c_int) {
     errno.restore();
 }
 
-/// Iterates over the blocks of a list that the C library has read.
+/// Iterates over the control blocks of a list that the C library has read.
 fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *const aiocb> {
     (0..usize::try_from(count).unwrap_or(0))
         .map(move |index| {
@@ -128,7 +128,7 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     result
 }
 
-/// Runs `call`, which waits for the first completion in a list.
+/// Runs and records `call`, which waits for the first completion in `list`.
 fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
@@ -154,7 +154,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
             let op = if operation == libc::O_DSYNC { &POSIX_AIO_DATA_SYNC } else { &POSIX_AIO_SYNC };
             submitting(block, op, || real(operation, block))
         };
-    /// aio_error(3): may report the completion to the program.
+    /// aio_error(3). May tell the program that the operation is complete.
     [aio_error, aio_error64](block: *const aiocb) -> c_int
         = |real| {
             let error = real(block);
@@ -163,13 +163,13 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
             }
             error
         };
-    /// aio_return(3): completes the segment.
+    /// aio_return(3). Ends and records the operation's segment.
     [aio_return, aio_return64](block: *mut aiocb) -> ssize_t
         = |real| returning(block, || real(block));
-    /// aio_suspend(3): may report the completion to the program.
+    /// aio_suspend(3). May tell the program that operations are complete.
     [aio_suspend, aio_suspend64](list: *const *const aiocb, count: c_int, timeout: *const timespec) -> c_int
         = |real| suspending(list, count, || real(list, count, timeout));
-    /// lio_listio(3): one segment for each operation of the list.
+    /// lio_listio(3). Recorded as one segment per operation in the list.
     [lio_listio, lio_listio64](mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
         = |real| listing(mode, list, count, || real(mode, list, count, event));
 }

@@ -1,4 +1,5 @@
-//! Directory streams, and functions that close descriptors which open(2) may have created. Only opendir(3) makes a segment.
+//! Wrappers of directory stream functions (opendir(3), ...) and of functions that close descriptors created by open(2). Only opendir(3) is
+//! recorded as a segment.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::opening_directory;
@@ -8,7 +9,7 @@ use crate::{handles, process, record};
 use libc::{DIR, c_char, c_int, c_uint};
 
 hooks! { CLOSING, missing = none();
-    /// closefrom(3), since glibc 2.34.
+    /// closefrom(3) (glibc 2.34 and later).
     [closefrom](first: c_int) -> ()
         = |real| {
             let first = first.max(0) as c_uint;

@@ -1,5 +1,5 @@
-//! Copies inside the kernel: a read segment on the source file and a write segment on the destination file, each if recorded; either end
-//! may be a pipe or a socket.
+//! Wrappers of copies inside the kernel (sendfile, splice, copy_file_range). Recorded as a read segment on the source file and a write
+//! segment on the destination file, each if that file is recorded. Either end may be a pipe or a socket.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -10,10 +10,10 @@ use crate::record::{self, Call};
 use libc::{c_int, c_uint, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
-/// One end of a copy.
+/// Source or destination of a copy inside the kernel.
 pub(super) struct End {
     number: c_int,
-    /// Offset in the program's memory, which the call advances; null for the descriptor's position.
+    /// Address of the program's offset variable, which the call advances; null if the copy uses the descriptor's position.
     place: *const off_t,
     op: &'static Op,
     target: Option<Target>,
@@ -24,7 +24,7 @@ impl End {
         Self { number, place, op, target: handles::descriptor(number) }
     }
 
-    /// Returns the description whose position the call moves.
+    /// Returns the open file description whose position the call moves, if any.
     fn moving(&self) -> Option<&'static Description> {
         self.target.map(|target| target.description).filter(|_| self.place.is_null())
     }
@@ -40,7 +40,7 @@ pub(super) fn to(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_WRITE)
 }
 
-/// Runs `call`, which copies from one descriptor to another.
+/// Runs and records `call`, which copies bytes from one descriptor to another.
 pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let mut ends = ends();
@@ -89,7 +89,7 @@ hooks! { COPIES, missing = { errno::set(libc::ENOSYS); -1 };
             || real(input, input_at, output, output_at, length, flags));
     [sendfile, sendfile64](output: c_int, input: c_int, input_at: *mut off_t, length: size_t) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, std::ptr::null())], || real(output, input, input_at, length));
-    /// splice(2): one end is a pipe.
+    /// splice(2). One of its ends is a pipe.
     [splice](input: c_int, input_at: *mut off_t, output: c_int, output_at: *mut off_t, length: size_t, flags: c_uint) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, output_at)],
             || real(input, input_at, output, output_at, length, flags));

@@ -1,7 +1,7 @@
-//! Linux asynchronous I/O (io_submit(2)), through libaio or syscall(2). A segment lasts from the submission until the program collects
-//! the completion, with the bytes really moved. Submitting and collecting calls are recorded too, as time that blocks the program's
-//! thread: io_submit(2) may perform an operation instead of only starting it. Completions that the program takes from the completion ring
-//! in its own memory, without a call, are not seen; those operations are counted.
+//! Wrappers of Linux asynchronous I/O (io_submit(2)), called through libaio or syscall(2). A segment lasts from the submission until the
+//! program collects the completion, which has the number of bytes really transferred. Submitting and collecting calls are recorded too, as
+//! time that blocks the program's thread: io_submit(2) may perform an operation instead of only starting it. Completions that the program
+//! reads directly from the completion ring in its memory, without a call, are not seen; those operations are counted.
 //!
 //! libaio's functions return errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before 2003) has
 //! other arguments than the one linked ever since; programs that call it cannot be traced.
@@ -23,12 +23,12 @@ use libc::{c_int, c_long, c_void, timespec};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
+/// Control block: `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
 #[repr(C)]
 pub(super) struct Control {
     data: u64,
     key: u32,
-    /// Flags of pwritev2(2).
+    /// Flags as in pwritev2(2) (RWF_...).
     call_flags: i32,
     opcode: u16,
     priority: i16,
@@ -42,7 +42,7 @@ pub(super) struct Control {
 }
 const _: () = assert!(size_of::<Control>() == 64);
 
-/// `struct io_event`.
+/// Completion event: `struct io_event` of <linux/aio_abi.h>.
 #[repr(C)]
 pub(super) struct Event {
     data: u64,
@@ -51,7 +51,7 @@ pub(super) struct Event {
     second: i64,
 }
 
-/// Returns the operation of an IOCB_CMD_... opcode, if it is recorded.
+/// Returns the operation to record for an IOCB_CMD_... opcode; `None` if it is not recorded.
 fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
@@ -62,14 +62,14 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Upper bound of concurrent operations of a context (fs.aio-max-nr is 65,536 by default).
+/// Upper bound of the number of concurrent operations per context (fs.aio-max-nr is 65,536 by default).
 const MOST: usize = 1 << 20;
-/// Submission size for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
+/// Number of operations for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
 const FEW: usize = 64;
-/// Operations submitted so far; gives each operation its sequence number (turn).
+/// Number of operations submitted so far; gives each operation its sequence number (turn).
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// `struct aio_ring` (Linux, fs/aio.c); a context's id is its address.
+/// `struct aio_ring` (Linux, fs/aio.c); its address is the context's ID.
 #[repr(C)]
 struct Ring {
     id: u32,
@@ -84,7 +84,7 @@ fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// Returns the operation that a control block describes, if it is on a recorded file.
+/// Returns the operation that a control block describes; `None` unless it is on a recorded file.
 fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     // SAFETY: a control block of the program that is known to be readable.
     let about = unsafe { block.read_unaligned() };
@@ -96,17 +96,17 @@ fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     Some(Pending { to, op, offset, manner, length: 0, start, end: 0, turn })
 }
 
-/// List of control blocks in one submission.
+/// Control blocks of one io_submit(2) call.
 struct Submission {
     context: usize,
     list: *const *const Control,
-    /// Turn of the first operation.
+    /// Sequence number of the first operation.
     turn: u64,
-    /// Index of the first block that is not noted yet.
+    /// Number of leading blocks that are already in the table of pending operations.
     noted: usize,
-    /// Indices of the first `FEW` blocks in the table of pending operations.
+    /// Indices of the first `FEW` operations in the table of pending operations.
     places: [u16; FEW],
-    /// First operation on a recorded file, with its index.
+    /// First operation on a recorded file: its index in the list, and its target.
     first: Option<(usize, Sent)>,
     pages: Pages,
 }
@@ -127,7 +127,7 @@ impl Submission {
         }
     }
 
-    /// Returns the end of the prefix of `range` that is readable at these addresses, and the answer for the next element.
+    /// Returns the end of the part of `range` that is readable at these addresses, and the probe's answer for the next element.
     fn readable(
         &mut self,
         range: Range<usize>,
@@ -152,7 +152,8 @@ impl Submission {
         (at, Answer::Readable)
     }
 
-    /// Returns the end of the readable prefix of the iocb array (the kernel also stops at the first bad entry). Usually two probes.
+    /// Returns the end of the readable prefix of the iocb array, and the probe's answer for the next entry. The kernel also stops at the
+    /// first bad entry. Usually two probes suffice.
     fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
         let start = range.start;
         let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
@@ -160,7 +161,7 @@ impl Submission {
         (until, if until < end { of_blocks } else { of_list })
     }
 
-    /// Returns how many of `count` blocks the kernel looks at: at most the size of the context's ring.
+    /// Returns how many of `count` blocks the kernel examines: at most the size of the context's ring.
     fn looked_at(&mut self, count: usize) -> (usize, Answer) {
         if count <= FEW {
             return (count, Answer::Readable);
@@ -174,7 +175,8 @@ impl Submission {
         (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
     }
 
-    /// Notes the blocks that the kernel may accept; returns the answer for the first block that is not noted.
+    /// Adds the blocks that the kernel may accept to the table of pending operations; returns the probe's answer for the first block not
+    /// added.
     fn note_before(&mut self, count: usize) -> Answer {
         let (count, of_ring) = self.looked_at(count);
         let (until, answer) = self.blocks(0..count);
@@ -183,9 +185,9 @@ impl Submission {
         if of_ring == Answer::Readable { answer } else { of_ring }
     }
 
-    /// Settles the submission after the kernel has accepted `taken` blocks: confirms them and withdraws the others.
+    /// Completes the bookkeeping after the kernel has accepted `taken` blocks: confirms these and removes the others from the table.
     fn settle(&mut self, taken: usize) {
-        // By place in the table: another thread may have freed the blocks already, so their memory is not probed again.
+        // By table index: another thread may have freed the blocks already, so their memory is not probed again.
         for (at, place) in self.places.iter().enumerate().take(taken.min(self.noted)) {
             pending::settle(*place, self.context, self.turn + at as u64);
         }
@@ -196,14 +198,14 @@ impl Submission {
         for at in taken..until {
             let (block, turn) = (self.block(at), self.turn + at as u64);
             if pending::take_turn(key_of(self.context, block), turn).is_none() && described(block, 0, turn).is_some() {
-                // The table was full when this operation was noted, and it was counted as lost.
+                // The table was full when this operation was added, so the operation was counted as lost.
                 Note::Asynchronous.take_back();
             }
         }
         self.noted = taken;
     }
 
-    /// Records the first operation as failed: it is the reason why nothing was submitted, unless the list is unreadable.
+    /// Records the first operation as failed with `error`, since it is why nothing was submitted, unless the list itself is unreadable.
     fn failed(&mut self, thread: &'static Thread, start: u64, error: c_int) {
         let is_known = match self.blocks(0..1).1 {
             Answer::Readable => true,
@@ -222,17 +224,18 @@ impl Submission {
     }
 }
 
-/// Returns the error of io_submit(2) called through syscall(2).
+/// Returns the error of io_submit(2) called through syscall(2), which sets errno.
 pub(super) fn by_errno(_: c_long) -> c_int {
     errno::save().value()
 }
 
-/// Returns the error of io_submit called through libaio.
+/// Returns the error of io_submit called through libaio, which returns it negated.
 fn by_result(result: c_long) -> c_int {
     c_int::try_from(-result).unwrap_or(0)
 }
 
-/// Runs `call`, which submits up to `count` operations and returns how many; `error` extracts the reason if the result is negative.
+/// Runs and records `call`, which submits up to `count` operations and returns how many were accepted. If its result is negative, `error`
+/// maps it to the errno value.
 pub(super) fn submitting(
     context: usize,
     count: c_long,
@@ -245,8 +248,8 @@ pub(super) fn submitting(
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
     let mut submission =
         Submission { context, list, turn, noted: 0, places: [pending::NOWHERE; FEW], first: None, pages: Pages::new() };
-    // Note before the call: another thread may collect a completion and reuse its control block before this thread continues. A single
-    // thread notes afterwards what the kernel has accepted, and so does one that may not probe memory.
+    // Add the blocks before the call: another thread may collect a completion and reuse its control block before this thread continues.
+    // Afterwards is enough in a single-threaded process, and required where memory may not be probed.
     let found = errno::save();
     let next = if threads::is_single() { Answer::NotAsked } else { submission.note_before(count) };
     found.restore();
@@ -272,7 +275,7 @@ pub(super) fn submitting(
     result
 }
 
-/// Runs `call`, which stores events of completed operations and returns how many.
+/// Runs `call`, which stores the events of completed operations and returns their number; records these operations.
 pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
@@ -295,7 +298,7 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
     result
 }
 
-/// Runs `call`, which destroys a context: its pending operations can no longer be collected.
+/// Runs `call`, which destroys a context. Its pending operations can no longer be collected, so they are counted and dropped.
 pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
     if result == 0 && record::is_on() {
@@ -304,7 +307,8 @@ pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_lon
     result
 }
 
-/// Runs `call`, a function of libaio, through `wrapped`. A function of this name in another library is passed through.
+/// Runs `call`, a function of libaio, through the recording function `wrapped`. If another library has a function of this name, it is
+/// called without recording.
 fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long) -> c_long) -> c_int {
     const UNKNOWN: u8 = 0;
     const LIBAIO: u8 = 1;
@@ -321,14 +325,14 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
     wrapped(&|| thread.in_library(&call).into()) as c_int
 }
 
-/// Resolves the functions if libaio is loaded.
+/// Resolves libaio's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if KERNEL_AIO.first().is_some_and(|slot| !slot.address().is_null()) {
         KERNEL_AIO.iter().for_each(|slot| _ = slot.address());
     }
 }
 
-/// Return value of a libaio function that is missing.
+/// Return value of a libaio function that the loaded library lacks.
 const MISSING: c_int = -libc::ENOSYS;
 
 hooks! { KERNEL_AIO, missing = MISSING;

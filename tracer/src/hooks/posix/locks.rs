@@ -1,5 +1,5 @@
-//! Locks on file ranges: fcntl(2), lockf(3), flock(2). Locking and unlocking are separate operations. Ranges are converted to offsets
-//! from the file's start; a length of 0 means to the end and beyond.
+//! Wrappers of file locks: fcntl(2), lockf(3), flock(2). Locking and unlocking are separate operations. Ranges are recorded from the start
+//! of the file; a length of 0 means up to the end of the file and beyond.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -10,16 +10,17 @@ use crate::record::{self, Call};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
-/// Range of a file: (offset, length), in bytes.
+/// Locked byte range of a file: (offset, length).
 type Range = (i64, u64);
 
-/// Returns `length` bytes from `start`, or before it if the length is negative (fcntl(2), POSIX 2001).
+/// Returns the range of `length` bytes from `start`, or before `start` if the length is negative (fcntl(2), POSIX 2001).
 fn range(start: i64, length: i64) -> Range {
     let first = if length < 0 { start.saturating_add(length) } else { start };
     (first.max(NO_OFFSET), length.unsigned_abs())
 }
 
-/// Runs `call`, which locks or unlocks; `op_of` determines the range after it, when the kernel has validated it.
+/// Runs and records `call`, which locks or unlocks. `op_of` returns operation and range; it is evaluated after the call, when the kernel
+/// has validated the arguments.
 fn locking(
     number: c_int,
     op_of: impl FnOnce(c_int) -> Option<(&'static Op, Range)>,
@@ -42,7 +43,7 @@ fn locking(
     result
 }
 
-/// Runs fcntl(2) with a locking command; `argument` is its third argument.
+/// Runs and records fcntl(2) with a locking command; `argument` is its third argument, a `struct flock` pointer.
 pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
     let op_of = |error| {
         if error == libc::EFAULT {
@@ -85,10 +86,10 @@ fn by_flock(number: c_int, operation: c_int, call: impl FnOnce() -> c_int) -> c_
 }
 
 hooks! { LOCKS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lockf(3), relative to the position. F_TEST is not recorded.
+    /// lockf(3). Its range is relative to the file position. F_TEST is not recorded.
     [lockf, lockf64](number: c_int, command: c_int, length: off_t) -> c_int
         = |real| by_lockf(number, command, length, || real(number, command, length));
-    /// flock(2): locks the whole file.
+    /// flock(2). Recorded as a lock on the whole file.
     [flock](number: c_int, operation: c_int) -> c_int
         = |real| by_flock(number, operation, || real(number, operation));
 }

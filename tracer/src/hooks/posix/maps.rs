@@ -1,5 +1,6 @@
-//! Memory maps of files. An allocator may call mmap(3) while dlsym(3) runs, before this library has started. So these functions are not
-//! resolved at their first call as others are: until the constructor has resolved them, they make the system calls.
+//! Wrappers of memory mappings of files (mmap(2), ...). An allocator may call mmap(3) while dlsym(3) runs, before this library is
+//! initialized. So these functions are not resolved at their first call, as others are. Until the constructor has resolved them, they make
+//! the system calls directly.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -16,15 +17,15 @@ static MUNMAP: Slot = slot!("munmap");
 static MSYNC: Slot = slot!("msync");
 static MREMAP: Slot = slot!("mremap");
 
-/// Slots of this family.
+/// Wrapped functions of this module.
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
 
-/// Returns the address from a system call's result; syscall(2) has set errno.
+/// Converts the result of a system call to an address; syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(result as usize)
 }
 
-/// Rounds up to whole pages, as the kernel does for maps.
+/// Rounds a length up to whole pages, as the kernel does for mappings.
 fn whole_pages(length: size_t) -> size_t {
     length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
 }
@@ -34,7 +35,7 @@ type Munmap = unsafe extern "C" fn(*mut c_void, size_t) -> c_int;
 type Mremap = unsafe extern "C" fn(*mut c_void, size_t, size_t, c_int, *mut c_void) -> *mut c_void;
 type Msync = unsafe extern "C" fn(*mut c_void, size_t, c_int) -> c_int;
 
-/// Runs `call`, which maps `length` bytes of a file from `offset`.
+/// Runs and records `call`, which maps `length` bytes of a file from `offset`.
 #[inline(always)]
 fn mapping(
     number: c_int,
@@ -70,10 +71,10 @@ fn mapping(
     address
 }
 
-/// mmap(2), with the requested range.
+/// mmap(2). Recorded with the requested file range.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap"))]
 pub(crate) unsafe extern "C" fn mmap(
@@ -102,7 +103,7 @@ pub(crate) unsafe extern "C" fn mmap(
 /// mmap(2) under its 64-bit name.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap64"))]
 pub(crate) unsafe extern "C" fn mmap64(
@@ -117,10 +118,10 @@ pub(crate) unsafe extern "C" fn mmap64(
     unsafe { mmap(address, length, protection, flags, number, offset) }
 }
 
-/// munmap(2): one segment for each unmapped range of a recorded file.
+/// munmap(2). Recorded as one segment per unmapped range of a recorded file.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_munmap"))]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
@@ -157,10 +158,10 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     result
 }
 
-/// msync(2): one segment for each synced range of a recorded file.
+/// msync(2). Recorded as one segment per synced range of a recorded file.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_msync"))]
 pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flags: c_int) -> c_int {
@@ -190,11 +191,11 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     result
 }
 
-/// mremap(2): one segment for each range of a recorded file, at its new mapping. The last argument exists only with MREMAP_FIXED or
-/// MREMAP_DONTUNMAP, and is otherwise passed on unread.
+/// mremap(2). Recorded as one segment per range of a recorded file, at its new mapping. The last argument exists only with MREMAP_FIXED or
+/// MREMAP_DONTUNMAP; otherwise its register is passed on unread.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mremap"))]
 pub(crate) unsafe extern "C" fn mremap(

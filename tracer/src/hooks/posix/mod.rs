@@ -1,4 +1,4 @@
-//! POSIX calls on descriptors, as offered by the C library.
+//! Wrapped POSIX calls on descriptors and path names, as exported by the C library.
 
 mod asynchronous;
 mod closing;

@@ -1,5 +1,5 @@
-//! Calls that are not recorded, but after which a name may mean another file: cached knowledge about names is then renewed
-//! (`handles/certain.rs`). A child that was waited for may have made such calls too.
+//! Wrappers of calls that may change which file a path name refers to (rename, mount, chroot, wait, ...). They are not recorded, but the
+//! cache of names is invalidated (`handles/certain.rs`). A child that was waited for may have made such calls too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -7,7 +7,7 @@ use crate::real::hooks;
 use crate::{handles, held, process, record};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
-/// Runs `call`, which may change names.
+/// Runs `call`, which may change what path names refer to, and invalidates cached names.
 #[inline(always)]
 pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
@@ -15,7 +15,8 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, after which paths may begin at another root, or threads may have different working directories.
+/// Runs `call`, after which absolute paths may begin at another root, or threads may have different working directories; disables the cache
+/// of names.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     held::before_names_change();
@@ -29,7 +30,7 @@ fn differing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, which is unshare(2) with `flags`: only a new mount namespace can change the meaning of absolute paths.
+/// Runs `call`, which is unshare(2) with `flags`. Only a new mount namespace can change what absolute paths refer to.
 #[inline(always)]
 pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -> T) -> T {
     let result = if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) };
@@ -39,14 +40,14 @@ pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -
     result
 }
 
-/// Runs `call`, which may mount something.
+/// Runs `call`, which may mount a file system, and invalidates cached names.
 #[inline(always)]
 pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
     held::before_names_change();
     changing(call)
 }
 
-/// Runs `call`, which unmounts `target`.
+/// Runs `call`, which unmounts `target`, and invalidates cached names.
 #[inline(always)]
 pub(super) fn unmounting(target: *const c_char, call: impl Fn() -> c_int) -> c_int {
     changing(|| held::unmounting(target, call))
@@ -67,7 +68,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| unmounting(target, || real(target, flags));
     [pivot_root](new: *const c_char, old: *const c_char) -> c_int
         = |real| parting(|| real(new, old));
-    /// move_mount(2), since glibc 2.36.
+    /// move_mount(2) (glibc 2.36 and later).
     [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
         = |real| mounting(|| real(from, name, to, target, flags));
     [unshare](flags: c_int) -> c_int

@@ -1,7 +1,7 @@
-//! Calls that open, duplicate and close descriptors.
+//! Wrappers of calls that open, duplicate and close descriptors.
 //!
-//! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux such a variadic argument is passed in the same register as a named
-//! one, so they are defined with the argument named; an argument that the caller did not pass is passed on unread.
+//! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux, a variadic argument is passed in the same register as a named one.
+//! So the wrappers name the argument; if the caller did not pass it, the register is passed on unread.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
@@ -15,14 +15,15 @@ use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which opens a descriptor with `flags` of open(2) on `path` relative to the directory `at`.
+/// Runs and records `call`, which opens `path` relative to the directory `at`, with `flags` of open(2).
 #[inline(always)]
 pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let asked = Asked { at, name: path };
     opening_as(asked, Some(asked), || flags, call)
 }
 
-/// Like [`opening`], for a call that may resolve the path differently from open(2) (openat2(2)); `flags` is evaluated only on success.
+/// Like [`opening`], for a call that may resolve the path differently from open(2), such as openat2(2). `flags` is evaluated only on
+/// success.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
@@ -33,7 +34,8 @@ pub(super) fn opening_elsewhere(
     opening_as(Asked { at, name: path }, None, flags, call)
 }
 
-/// Runs `call` for the path `asked`; `found` is `asked` if open(2) would resolve it to the same file, else `None`.
+/// Runs and records `call`, which opens the path `asked`. `found` equals `asked` if open(2) would resolve the path to the same file, else
+/// it is `None`.
 #[inline(always)]
 fn opening_as(
     asked: Asked,
@@ -65,7 +67,7 @@ fn opening_as(
     number
 }
 
-/// Records a failed open on the path that was requested.
+/// Records a failed open under the requested path.
 #[cold]
 fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     let errno = errno::save();
@@ -75,7 +77,7 @@ fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     errno.restore();
 }
 
-/// Forgets a descriptor that was opened while calls are not recorded: it is looked up at its first use.
+/// Forgets what is known about a descriptor that was opened while recording is off; it is looked up at its first use.
 fn unrecorded(number: c_int) -> c_int {
     if number >= 0 && record::is_on() && is_own_process() {
         handles::forget(number);
@@ -83,13 +85,13 @@ fn unrecorded(number: c_int) -> c_int {
     number
 }
 
-/// Runs `call`, which duplicates `old` to a new number.
+/// Runs `call`, which duplicates the descriptor `old` to a new number, and updates the descriptor table.
 #[inline(always)]
 pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     duplicating_as(old, None, call)
 }
 
-/// Runs `call`, which duplicates `old` as `new` and closes the previous `new`.
+/// Runs `call`, which duplicates `old` as `new` and closes the previous `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     held::make_way(new);
@@ -135,14 +137,14 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     number
 }
 
-/// Runs `call`, which duplicates `old` to the first free number from `new`.
+/// Runs `call`, which duplicates `old` to the first free number not below `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     held::make_way(new);
     duplicating(old, call)
 }
 
-/// Runs `call`, which closes `number`.
+/// Runs and records `call`, which closes the descriptor `number`.
 #[inline(always)]
 pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     uring::closing(number);
@@ -175,7 +177,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that turn out to be still open are looked up again.
+/// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that are still open afterwards are looked up again.
 pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let close = || held::around(first, last, call);
     if !record::is_on() || !is_own_process() {
@@ -185,11 +187,12 @@ pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint
     handles::take_range(first, last, close)
 }
 
-/// CLOSE_RANGE_UNSHARE and CLOSE_RANGE_CLOEXEC of close_range(2).
+/// CLOSE_RANGE_UNSHARE flag of close_range(2).
 const UNSHARE: c_uint = 1 << 1;
+/// CLOSE_RANGE_CLOEXEC flag of close_range(2).
 const CLOSE_LATER: c_uint = 1 << 2;
 
-/// Runs `call`, which is close_range(2) with `flags`, for `first` to `last`.
+/// Runs `call`, which is close_range(2) with `flags` on the descriptors `first` to `last`; updates the descriptor table.
 pub(super) fn closing_range_with(
     first: c_uint,
     last: c_uint,
@@ -210,7 +213,7 @@ pub(super) fn closing_range_with(
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
-    /// open(2). The segment has no offset and no length. A failed call is recorded on the requested path.
+    /// open(2). Recorded without offset and length; a failed call is recorded under the requested path.
     unlike "variadic; what it takes is in registers all the same" [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags, mode));
     unlike "variadic; what it takes is in registers all the same" [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
@@ -223,7 +226,7 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// openat(2) as compiled with _FORTIFY_SOURCE.
     [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags));
-    /// mkstemp(3). A failed call is recorded on the template.
+    /// mkstemp(3). A failed call is recorded under the template.
     [mkstemp, mkstemp64](template: *mut c_char) -> c_int
         = |real| opening(AT_FDCWD, template, 0, || real(template));
     [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
@@ -232,26 +235,26 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
     [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
-    /// close(2). Async-signal-safe, and so is this wrapper.
+    /// close(2). It is async-signal-safe, and so is this wrapper.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));
-    /// close_range(2): bookkeeping only, not recorded.
+    /// close_range(2). Not recorded; only the descriptor table is updated.
     [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
         = |real| closing_range_with(first, last, flags as c_uint, |first, last| real(first, last, flags));
-    /// dup(2). The duplicate shares the position.
+    /// dup(2). The duplicate shares the file position.
     [dup](old: c_int) -> c_int
         = |real| duplicating(old, || real(old));
     [dup2](old: c_int, new: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new));
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new, flags));
-    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT, F_SETLK and its variants lock. Queries
+    /// fcntl(2). F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT, F_SETLK and its variants lock. Queries
     /// (F_GETLK, F_GETFL, ...) are not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| controlling(number, command, argument, || real(number, command, argument));
 }
 
-/// Runs `call`, an fcntl(2).
+/// Runs `call`, which is fcntl(2) with `command` and `argument`, and records or tracks its effect.
 pub(super) fn controlling(number: c_int, command: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating_to(number, argument as c_int, call),

@@ -1,4 +1,4 @@
-//! Calls that move a descriptor's position, and calls that make bytes durable.
+//! Wrappers of calls that move a descriptor's file position (lseek) or make written bytes durable (fsync).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::on_descriptor;
@@ -11,7 +11,7 @@ use crate::record::{self, Call};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which moves the position and returns it.
+/// Runs and records `call`, which moves the file position and returns it.
 pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -38,13 +38,13 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     position
 }
 
-/// Runs `call`, which makes the bytes of a file durable.
+/// Runs and records `call`, which makes the written bytes of a file durable.
 pub(super) fn syncing(number: c_int, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     on_descriptor(number, op, NO_OFFSET, 0, call)
 }
 
 hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lseek(2). The segment's offset is the new position.
+    /// lseek(2). The segment's offset is the new file position.
     [lseek, lseek64](number: c_int, offset: off_t, whence: c_int) -> off_t
         = |real| seeking(number, || real(number, offset, whence));
     [fsync](number: c_int) -> c_int

@@ -1,19 +1,19 @@
-//! Readability of memory that the program names, probed through the kernel, which returns an error instead of raising a signal. Many
-//! pages are probed at once, and none once the program has confined itself (`confined.rs`).
+//! Probe for readable memory: finds out if memory that the program names can be read. The kernel returns an error instead of raising a
+//! signal. Many pages are probed by one system call, and none once the program has confined itself by seccomp (`confined.rs`).
 #![expect(unsafe_code, reason = "process_vm_readv(2)")]
 
 use crate::{errno, process, sys};
 use libc::iovec;
 use std::mem::MaybeUninit;
 
-/// Readability of some memory.
+/// Result of probing memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Readable.
+    /// All of the probed memory is readable.
     Readable,
-    /// Not readable.
+    /// Some of the probed memory is not readable.
     Unreadable,
-    /// Unknown, since probing is not possible.
+    /// Unknown, since the kernel may not be asked.
     NotAsked,
 }
 
@@ -22,16 +22,16 @@ const MOST: usize = 32;
 /// Smallest page size, in bytes.
 const PAGE_BYTES: usize = 4096;
 
-/// Pages to probe.
+/// Pages of memory to be probed together.
 pub(super) struct Pages {
     pages: [MaybeUninit<iovec>; MOST],
     count: usize,
-    /// Last page found to be readable.
+    /// Last page that was found to be readable.
     known: usize,
 }
 
 impl Pages {
-    /// Returns an empty set.
+    /// Makes an empty set of pages.
     pub(super) const fn new() -> Self {
         Self { pages: [const { MaybeUninit::uninit() }; MOST], count: 0, known: usize::MAX }
     }
@@ -41,7 +41,7 @@ impl Pages {
         self.pages[..count].iter().map(|page| unsafe { page.assume_init() }.iov_base.addr())
     }
 
-    /// Adds the pages of a range that is no longer than a page; returns false, and adds nothing, if there is no room.
+    /// Adds the pages of a memory range that is not longer than one page. Returns false, and adds nothing, if there is no room.
     pub(super) fn add(&mut self, address: usize, bytes: usize) -> bool {
         let pages = [address, address.saturating_add(bytes - 1)].map(|byte| byte & !(PAGE_BYTES - 1));
         if self.count + 2 > MOST {
@@ -57,7 +57,7 @@ impl Pages {
         true
     }
 
-    /// Probes the added pages and removes them. Changes errno.
+    /// Probes all added pages and removes them from the set. Changes errno.
     pub(super) fn ask(&mut self) -> Answer {
         let count = std::mem::take(&mut self.count);
         let Some(last) = self.added(count).next_back() else { return Answer::Readable };
@@ -66,7 +66,7 @@ impl Pages {
         answer
     }
 
-    /// Probes a byte of each page with process_vm_readv(2), which may read from this process even where it may not from others.
+    /// Probes one byte of each page with process_vm_readv(2), which may read from this process even where it may not from others.
     fn many(&self, count: usize) -> Answer {
         let mut bytes = [MaybeUninit::<u8>::uninit(); MOST];
         let here = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: count };
@@ -84,7 +84,7 @@ impl Pages {
     }
 }
 
-/// Probes one page, faster: the kernel reads a signal set from it and then rejects the operation.
+/// Probes one page by a faster system call: the kernel reads a signal set from the page and then rejects the operation.
 fn one(page: usize) -> Answer {
     // Not at the page's start, since a null pointer means no signal set.
     let (set, nothing) = (page + 8, std::ptr::null_mut::<u8>());

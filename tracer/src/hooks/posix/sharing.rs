@@ -1,7 +1,7 @@
-//! vfork(2) and clone(2): after the first such call, a process with another id may run in this memory, and its calls must not be recorded
-//! here. Until then the process id need not be checked.
+//! Wrappers of vfork(2) and clone(2). After the first such call, a process with another ID may run in this memory, and its calls must not
+//! be recorded as this process's. Before that, the process ID need not be checked.
 //!
-//! Both calls return twice, or on another stack: so each wrapper is a jump that preserves all but scratch registers.
+//! Both calls return twice, or on another stack. So each wrapper is a jump that preserves all but scratch registers.
 #![expect(unsafe_code, reason = "naked functions")]
 
 use super::readable::{Answer, Pages};
@@ -13,26 +13,26 @@ use std::ffi::{c_int, c_long, c_void};
 static VFORK_SLOT: Slot = slot!("vfork");
 static CLONE_SLOT: Slot = slot!("clone");
 
-/// Slots of this family.
+/// Wrapped functions of this module.
 pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
 
-/// Returns the address of vfork(2), or of fork(2) in a C library without it.
+/// Prepares for a vfork(2) by the program and returns the address of vfork(2), or of fork(2) in a C library without it.
 extern "C" fn before_vfork() -> *mut c_void {
     bare::vforking();
     let address = VFORK_SLOT.address();
     if address.is_null() { libc::fork as *mut c_void } else { address }
 }
 
-/// Returns the address of clone(2), which exists, since the program has called it.
+/// Prepares for a clone(2) by the program and returns the address of clone(2), which exists since the program has called it.
 extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_int) -> *mut c_void {
     bare::cloning(u64::from(flags as u32));
     CLONE_SLOT.address()
 }
 
-/// Minimum size of `struct clone_args` (CLONE_ARGS_SIZE_VER0), which begins with the flags.
+/// Minimum size of `struct clone_args`, in bytes (CLONE_ARGS_SIZE_VER0); the structure begins with the flags.
 const ARGUMENTS_BYTES: usize = 64;
 
-/// Notes a vfork(2), clone(2) or clone3(2) made through syscall(2), with its first two arguments.
+/// Prepares for a vfork(2), clone(2) or clone3(2) made through syscall(2); `first` and `second` are its first two arguments.
 pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second: usize) {
     match number {
         libc::SYS_clone => bare::cloning(first as u64),
@@ -49,10 +49,10 @@ pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second
     }
 }
 
-/// vfork(2).
+/// vfork(2). Not recorded; the tracer prepares for a child that shares its memory.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_vfork"))]
@@ -70,10 +70,10 @@ pub(crate) unsafe extern "C" fn vfork() {
     );
 }
 
-/// clone(2).
+/// clone(2). Not recorded; the tracer prepares for a process that may share its memory.
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_clone"))]

@@ -1,9 +1,9 @@
-//! syscall(2): system calls that the program makes directly, as language runtimes and some libraries do. Calls in the table below are
-//! recorded like the C functions of the same name.
+//! Wrapper of syscall(2): system calls that programs make directly, as language runtimes and some libraries do. Those in the table below
+//! are recorded like the C functions of the same name.
 //!
-//! All other calls must find registers and stack as the caller left them: a system call may return on another stack (clone(2)), or be
-//! made by an allocator or signal handler before this library has started. So `syscall` is a few instructions that check a table and jump
-//! on.
+//! All other system calls must find registers and stack as the caller left them. Such a call may return on another stack (clone(2)), or be
+//! made by an allocator or signal handler before this library is initialized. So `syscall` consists of a few instructions that check a
+//! table and jump on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
 use super::super::{process, uring};
@@ -26,18 +26,18 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::segment::NO_OFFSET;
 
 static SYSCALL: Slot = slot!("syscall");
-/// Next definition of syscall(2), once the constructor has resolved it.
+/// Address of the real syscall(2), once the constructor has resolved it.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Resolves the next definition. For the constructor.
+/// Resolves the real syscall(2). Called by the library's constructor.
 pub(crate) fn prepare() {
     NEXT.store(SYSCALL.address(), Ordering::Relaxed);
 }
 
-/// System call numbers from here on are passed on.
+/// Number of system calls covered by the table; higher numbers are passed on unrecorded.
 const NUMBERS: usize = 512;
 
-/// System calls after which another process may run in this memory: noted, and passed on untouched.
+/// System calls after which another process may run in this memory; they are noted and then passed on untouched.
 const SHARING: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_vfork,
@@ -45,13 +45,13 @@ const SHARING: &[c_long] = &[
     libc::SYS_clone3,
 ];
 
-/// SYS_io_pgetevents, which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
+/// System call number of io_pgetevents(2), which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
 
 /// syscall(2).
 ///
 /// # Safety
-/// See the wrapped function of this name.
+/// Callers must meet the requirements of the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_syscall"))]
@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C" fn syscall() {
     );
 }
 
-/// Makes the system call itself, while the next definition is not resolved.
+/// Makes the system call directly, as long as the real syscall(2) is not resolved.
 unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     unsafe { sys::pass(number, [a, b, c, d, e, f]) }
@@ -138,7 +138,8 @@ unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usiz
 
 type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
-/// Calls the next definition with the caller's arguments; arguments not passed are whatever the registers hold, as for the C library.
+/// Calls the real syscall(2) with the caller's arguments. Arguments that the caller did not pass are whatever the registers hold, as for
+/// the C library.
 unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let address = NEXT.load(Ordering::Relaxed);
@@ -156,7 +157,7 @@ fn pointer<T>(register: usize) -> *mut T {
     std::ptr::with_exposed_provenance_mut(register)
 }
 
-/// Like [`next`], for a system call of the table.
+/// Like [`next`], for a system call of the table, which is recorded.
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
@@ -167,13 +168,13 @@ unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: u
     act(number, [a, b, c, d, e, f], call)
 }
 
-/// Defines from one table which system calls [`syscall`] sends to [`recorded`], and the action for each.
+/// Defines, from one table, the system calls that [`syscall`] sends to [`recorded`], and the action for each.
 macro_rules! table {
     (
         |$number:ident, $registers:pat_param, $call:ident| { $($begin:tt)* }
         $($(#[$cfg:meta])* $($name:path)|+ => $done:expr,)+
     ) => {
-        /// Action by system call number: 0 pass on, 1 record, 2 note and pass on.
+        /// Action by system call number: 0 passes the call on, 1 records it, 2 notes it and passes it on.
         static IS_RECORDED: [u8; NUMBERS] = {
             let mut table = [0; NUMBERS];
             $($(#[$cfg])* { $(table[$name as usize] = 1;)+ })+
@@ -186,7 +187,7 @@ macro_rules! table {
             table
         };
 
-        /// Makes the system call `$number` with these registers through `$call`, and records it.
+        /// Makes the system call `$number` with the arguments `$registers` through `$call`, and records it.
         fn act($number: c_long, $registers: [usize; 6], $call: impl Fn() -> c_long + Copy) -> c_long {
             $($begin)*
             match $number {

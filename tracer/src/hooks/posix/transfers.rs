@@ -1,5 +1,5 @@
-//! Calls that transfer bytes. A segment's length is the number of bytes really transferred. Its offset is the start of the transfer in
-//! the file, by the call's argument or the descriptor's position.
+//! Wrappers of calls that transfer bytes (read, write, ...). A segment's length is the number of bytes really transferred. Its offset is
+//! the start of the transfer in the file, from the call's argument or the descriptor's position.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -9,9 +9,9 @@ use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Memory that a call reads or writes; evaluated only after the call has succeeded.
+/// Program memory that a call reads or writes; evaluated only after the call has succeeded.
 pub(super) trait Memory {
-    /// Returns the buffer's address; for several buffers, the bitwise OR of their addresses.
+    /// Returns the buffer's address; for several buffers the bitwise OR of their addresses, which shows their common alignment.
     fn address(self) -> usize;
 }
 
@@ -29,7 +29,7 @@ impl Memory for *const c_void {
     }
 }
 
-/// Buffer list of a vectored call and its length.
+/// Buffer list of a vectored call (readv, writev) and its length.
 pub(super) struct Vector(pub(super) *const iovec, pub(super) c_int);
 
 impl Memory for Vector {
@@ -45,7 +45,7 @@ impl Memory for Vector {
     }
 }
 
-/// Runs `call`, which transfers at `offset` and leaves the position alone.
+/// Runs and records `call`, which transfers bytes at `offset` and leaves the file position alone.
 #[inline(always)]
 pub(super) fn at_offset(
     number: c_int,
@@ -78,16 +78,16 @@ pub(super) fn at_offset(
     result
 }
 
-/// Returns the start of a transfer with an explicit offset: pwrite(2) on an O_APPEND descriptor appends, regardless of the offset
-/// (pwrite(2), BUGS).
+/// Returns the start offset of a transfer that has an explicit offset. On an O_APPEND descriptor, pwrite(2) appends regardless of the
+/// offset (pwrite(2), BUGS).
 #[cold]
 fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
     let placed = if manner.appends() { appended_at(number, offset, length) } else { Placed::at(offset) };
     placed.by(manner)
 }
 
-/// Estimates the start of an append that leaves the position alone: the current end of the file minus `length`. Other processes may have
-/// appended meanwhile.
+/// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other processes
+/// may have appended meanwhile.
 #[cold]
 fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
@@ -99,7 +99,7 @@ fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
-/// Runs `call`, which transfers at the descriptor's position and moves it.
+/// Runs and records `call`, which transfers bytes at the descriptor's file position and moves it.
 #[inline(always)]
 pub(super) fn at_position(
     number: c_int,
@@ -110,7 +110,7 @@ pub(super) fn at_position(
     at_position_with(number, op, memory, 0, call)
 }
 
-/// Like [`at_position`], with flags of pwritev2(2).
+/// Like [`at_position`], for a call with flags of pwritev2(2).
 #[inline(always)]
 fn at_position_with(
     number: c_int,
@@ -143,8 +143,8 @@ fn at_position_with(
     result
 }
 
-/// preadv2(2) and pwritev2(2): an offset of -1 means the position, which moves past the bytes even if they are appended; with another
-/// offset RWF_APPEND appends and leaves the position alone.
+/// Runs and records preadv2(2) or pwritev2(2). An offset of -1 means the file position, which moves past the bytes even if they are
+/// appended. With any other offset, RWF_APPEND appends and leaves the position alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,

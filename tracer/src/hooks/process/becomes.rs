@@ -1,4 +1,4 @@
-//! Functions that replace the process's program. The trace of the old program is written before.
+//! Wrappers of functions that execute another program (exec, posix_spawn). Before the current program is replaced, its trace is written.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::preload;
@@ -9,12 +9,13 @@ use crate::real::{Slot, hooks};
 use crate::{config, lifecycle};
 use libc::{AT_FDCWD, c_char, c_int, c_void, pid_t};
 
-/// Runs `call`, which replaces the program and returns only on failure. `call` gets an environment only if it differs from the caller's.
+/// Runs `call`, which replaces this process's program and returns only on failure. `call` receives an environment only if it differs from
+/// the caller's.
 fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let noted = fate.note();
-    // True if the next program runs but will not clean up this process's files, so that they must be removed before; not done for a
-    // program that may fail to run.
+    // True if the next program runs but will not clean up this process's files, so they must be removed now. False for a program that may
+    // fail to run.
     let stay = lifecycle::becoming_another(|| {
         (fate != Fate::Traced || !environment.is_null() && config::is_off(&Variables(environment)))
             && untraceable::will_run(program)
@@ -27,7 +28,7 @@ fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `call`, which starts another process and returns an error number. `call` gets an environment only if it differs from the
+/// Runs `call`, which starts another process and returns an error number. `call` receives an environment only if it differs from the
 /// caller's.
 fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
@@ -38,7 +39,7 @@ fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `own`, which uses this process's environment, or `other` if the program needs a changed one.
+/// Replaces the program by running `own`, which uses this process's environment, or `other` if the program needs a changed environment.
 fn becoming_by_own(program: Program, own: impl FnOnce() -> c_int, other: impl FnOnce(Strings) -> c_int) -> c_int {
     becoming(program, untraceable::current(), |changed| match changed {
         Some(environment) => other(environment),
@@ -46,14 +47,14 @@ fn becoming_by_own(program: Program, own: impl FnOnce() -> c_int, other: impl Fn
     })
 }
 
-/// Returns the program that execveat(2) would execute.
+/// Returns the program that execveat(2) with these arguments would execute.
 fn below(directory: c_int, path: *const c_char, flags: c_int) -> Program {
     // SAFETY: null, or a string that the program passes to execveat(2).
     let is_empty = !path.is_null() && unsafe { path.read() } == 0;
     if is_empty && flags & libc::AT_EMPTY_PATH != 0 { Program::Open(directory) } else { Program::At(directory, path) }
 }
 
-/// Calls the next definition of execve(2) or execvpe(3).
+/// Calls the real execve(2) or execvpe(3).
 fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     let address = function.address();
     if address.is_null() {
@@ -68,13 +69,13 @@ fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 
 hooks! { BECOMES, missing = -1;
-    /// execve(2): the trace of this program is written before the next program replaces it. A vfork(2) child has nothing to write.
+    /// execve(2). The trace of this program is written before the next program replaces it. A vfork(2) child has nothing to write.
     [execve](path: *const c_char, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(Program::At(AT_FDCWD, path), envp, |changed| real(path, argv, changed.unwrap_or(envp)));
-    /// execv(3). execl(3) ends up here too.
+    /// execv(3). Also called by the wrapper of execl(3).
     [execv](path: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::At(AT_FDCWD, path), || real(path, argv), |envp| next(&slots::execve.0, path, argv, envp));
-    /// execvp(3). execlp(3) ends up here too.
+    /// execvp(3). Also called by the wrapper of execlp(3).
     [execvp](file: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::Searched(file), || real(file, argv), |envp| next(&slots::execvpe.0, file, argv, envp));
     [execvpe](file: *const c_char, argv: Strings, envp: Strings) -> c_int
@@ -85,10 +86,10 @@ hooks! { BECOMES, missing = -1;
         = |real| becoming(below(directory, path, flags), envp.cast(), |changed| {
             real(directory, path, argv, changed.map_or(envp, Strings::cast), flags)
         });
-    /// posix_spawn(3), only for the sake of programs that cannot be traced.
+    /// posix_spawn(3). Wrapped only to handle programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::At(AT_FDCWD, path), envp, |changed| real(id, path, actions, attributes, argv, changed.unwrap_or(envp)));
-    /// posix_spawnp(3), only for the sake of programs that cannot be traced.
+    /// posix_spawnp(3). Wrapped only to handle programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::Searched(file), envp, |changed| real(id, file, actions, attributes, argv, changed.unwrap_or(envp)));
 }

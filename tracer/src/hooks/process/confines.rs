@@ -1,5 +1,5 @@
-//! Calls by which a program confines itself with a system call filter (seccomp); from then on the tracer makes no system calls of its
-//! own. This module detects such calls; `confined.rs` handles the consequences.
+//! Wrappers of calls by which a program confines itself with a system call filter (seccomp). From then on, the tracer makes no system calls
+//! of its own. This module detects such calls; `confined.rs` handles the consequences.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -7,8 +7,8 @@ use crate::confined::{confining, without_counter};
 use crate::real::hooks;
 use libc::{c_int, c_long, c_ulong};
 
-/// True if prctl(2) with these arguments installs a filter or enters strict mode. Programs probe the kernel with invalid arguments, which
-/// install nothing.
+/// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode. Programs also probe the kernel with invalid
+/// arguments, which install nothing.
 fn installs_by_prctl(option: c_int, mode: usize, filter: usize) -> bool {
     option == libc::PR_SET_SECCOMP
         && match mode as u32 {
@@ -27,7 +27,7 @@ fn installs_by_seccomp(operation: usize, flags: usize, filter: usize) -> bool {
     }
 }
 
-/// Runs `call`, which is prctl(2) through syscall(2).
+/// Runs `call`, which is prctl(2) made through syscall(2), and prepares the tracer for a filter that it installs.
 pub(in crate::hooks) fn by_prctl(option: usize, mode: usize, filter: usize, call: impl FnOnce() -> c_long) -> c_long {
     prctl_with(option as c_int, mode, filter, call)
 }
@@ -50,8 +50,9 @@ fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize
     }
 }
 
-/// Runs `call`, which is seccomp(2). With SECCOMP_FILTER_FLAG_NEW_LISTENER, success is a descriptor; with SECCOMP_FILTER_FLAG_TSYNC, a
-/// positive result is the thread that could not be synchronized, and nothing is installed.
+/// Runs `call`, which is seccomp(2), and prepares the tracer for a filter that it installs. With SECCOMP_FILTER_FLAG_NEW_LISTENER, success
+/// is a descriptor. With SECCOMP_FILTER_FLAG_TSYNC, a positive result is the thread that could not be synchronized, and nothing is
+/// installed.
 pub(in crate::hooks) fn by_seccomp(
     operation: usize,
     flags: usize,
@@ -68,7 +69,7 @@ pub(in crate::hooks) fn by_seccomp(
 }
 
 hooks! { CONFINES, missing = -1;
-    /// prctl(2), variadic in C: arguments that the caller did not pass are whatever the registers hold, as for the C library.
+    /// prctl(2), variadic in C. Arguments that the caller did not pass are whatever the registers hold, as for the C library.
     unlike "variadic; what it takes is in registers all the same" [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
         = |real| prctl_with(option, a, b, || real(option, a, b, c, d));
 }

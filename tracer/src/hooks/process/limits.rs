@@ -1,12 +1,12 @@
-//! Calls that lock a process's memory or limit its address space: not recorded. The tracer's reserved address space must not make them
-//! fail, nor count against the limit.
+//! Wrappers of calls that lock a process's memory (mlockall) or limit its address space (setrlimit). They are not recorded. The tracer's
+//! reserved address space must neither make them fail nor count against the limit.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::hooks;
 use crate::{errno, memory, state, tls};
 use libc::{c_int, c_uint, pid_t, rlimit};
 
-/// Runs `call`, which is mlockall(2).
+/// Runs `call`, which is mlockall(2), such that the tracer's reserved address space does not make it fail.
 fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     let mut result = call();
     let before = errno::save();
@@ -29,7 +29,7 @@ fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     result
 }
 
-/// Shrinks the tracer's reservations after a call that has set a limit of this process.
+/// Shrinks the tracer's address space reservations if a call, which returned `result`, has limited this process's address space.
 fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     // SAFETY: the program's own structure, which the successful call has read.
     let new = unsafe { new.as_ref() }.filter(|_| result == 0 && resource == libc::RLIMIT_AS);
@@ -41,7 +41,7 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     result
 }
 
-/// Like [`limited`] for prlimit(2), which may concern another process.
+/// Like [`limited`], for prlimit(2), which may concern another process.
 fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     let own = process == 0 || state::is_begun() && process == crate::job::process_ids().0.cast_signed();
     if own { limited(resource, new, result) } else { result }

@@ -1,4 +1,4 @@
-//! Ends of a process, replacement of its program, confinement, and memory limits.
+//! Wrapped functions that end a process, replace its program, confine it, or limit its memory.
 
 mod becomes;
 mod confines;

@@ -1,7 +1,7 @@
-//! Environment of a program that must not have this library preloaded: unchanged but for LD_PRELOAD without the library (ld.so(8)).
+//! Environment for a program into which this library must not be preloaded: a copy in which LD_PRELOAD lacks the library (ld.so(8)).
 //!
-//! Built on the stack, without allocation, since this may be a vfork(2) child of a process with other threads. An environment too large
-//! for that is passed on unchanged.
+//! The copy is built on the stack, without allocation, since this may be a vfork(2) child of a process with other threads. An environment
+//! too large for that is passed on unchanged.
 
 use super::untraceable::{Fate, Strings, variables};
 use crate::job;
@@ -9,12 +9,12 @@ use crate::say::say;
 use libc::c_char;
 
 const VARIABLE: &[u8] = b"LD_PRELOAD=";
-/// Beginning of the library's file name; a version may follow.
+/// Prefix of the file name of the tracer's library; a version may follow.
 const LIBRARY: &[u8] = b"libdxt_tracer.so";
-/// Maximum length of a changed variable, in bytes, with name and NUL.
+/// Maximum length of the changed variable, in bytes, including its name and NUL.
 const MOST_BYTES: usize = 1024;
 
-/// Runs `call` with the environment for the program, or with `None` if that is `environment` unchanged.
+/// Runs `call` with the changed environment, or with `None` if `environment` needs no change.
 pub(super) fn with<T>(
     fate: Fate,
     name: impl FnOnce() -> &'static [u8],
@@ -34,7 +34,7 @@ pub(super) fn with<T>(
     }
 }
 
-/// Runs `call` without the library in variable number `at`. Not inlined, since each size takes that much stack.
+/// Runs `call` with an environment in which variable number `at` lacks the library. Not inlined, since each `ROOM` takes that much stack.
 #[inline(never)]
 fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnOnce(Option<Strings>) -> T) -> T {
     let (mut changed, mut all) = ([0_u8; MOST_BYTES], [std::ptr::null::<c_char>(); ROOM]);
@@ -69,7 +69,7 @@ fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnO
     if length > MOST_BYTES { call(None) } else { call(Some(all.as_ptr())) }
 }
 
-/// Returns the libraries named in a value.
+/// Returns the libraries listed in a value of LD_PRELOAD.
 fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| matches!(byte, b':' | b' ')).filter(|item| !item.is_empty())
 }

@@ -1,6 +1,6 @@
-//! Programs that cannot be traced once they are started. A statically linked or set-user-ID program loads no library from LD_PRELOAD
-//! (ld.so(8)): it can only be counted. A program with another dynamic linker than this process (musl's, another C library's, a 32-bit
-//! one) would fail to start or complain if this library were preloaded: it is started without.
+//! Detects programs that cannot be traced once they are started. A statically linked or set-user-ID program loads no library from
+//! LD_PRELOAD (ld.so(8)): it can only be counted. A program with another dynamic linker than this process (musl's, another C library's, a
+//! 32-bit one) would fail to start or complain if this library were preloaded: it is started without the library.
 #![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
 use crate::job::strings;
@@ -12,27 +12,27 @@ use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of program headers that are read; linkers write about a dozen.
+/// Maximum number of a program's ELF program headers that are read; linkers write about a dozen.
 const MOST_HEADERS: usize = 16;
 const HEADER_BYTES: usize = size_of::<libc::Elf64_Phdr>();
 const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
 
-/// Null-terminated array of strings, as exec(3) takes it.
+/// Null-terminated array of strings, as in exec(3).
 pub(super) type Strings = *const *const c_char;
 
 /// Program that is about to run.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
-    /// File by path, relative to this directory descriptor; null if the path is not known.
+    /// File given by a path, relative to this directory descriptor; null if the path is unknown.
     At(c_int, *const c_char),
-    /// Name that execvp(3) searches for in PATH.
+    /// Name of a file for which execvp(3) searches in PATH.
     Searched(*const c_char),
-    /// File by descriptor.
+    /// File given by an open descriptor.
     Open(c_int),
 }
 
 impl Program {
-    /// Program name for messages.
+    /// Returns the program's name, for messages.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             // SAFETY: null, or a path that the program is about to pass to the kernel and keeps meanwhile.
@@ -42,14 +42,14 @@ impl Program {
     }
 }
 
-/// Traceability of a program.
+/// Effect of preloading the tracer into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Traceable, judging by its file.
+    /// The program can be traced, judging by its file.
     Traced,
-    /// Loads no preloaded library.
+    /// The program ignores LD_PRELOAD.
     Untraceable,
-    /// Must not have the library preloaded.
+    /// The program must not have the library preloaded, or it would fail or complain.
     Foreign,
 }
 
@@ -64,7 +64,7 @@ impl Fate {
     }
 }
 
-/// Determines the fate of a program that is about to run. Preserves errno.
+/// Determines from its file if a program that is about to run can be traced. Preserves errno.
 pub(super) fn look(program: Program) -> Fate {
     if !LOOKS.load(Ordering::Relaxed) {
         return Fate::Traced;
@@ -103,15 +103,15 @@ pub(super) fn will_run(program: Program) -> bool {
     will
 }
 
-/// True if programs are inspected. False while tracing is off, since no system calls may be made then.
+/// True if programs are inspected before they are started. False while tracing is off, since no system calls may be made then.
 static LOOKS: AtomicBool = AtomicBool::new(false);
 
-/// Switches the inspection of programs on or off.
+/// Switches the inspection of programs on (true) or off.
 pub(crate) fn look_at_programs(looks: bool) {
     LOOKS.store(looks, Ordering::Relaxed);
 }
 
-/// True for a dynamic linker run as a program: it has no interpreter itself, but obeys LD_PRELOAD.
+/// True if `path` is a dynamic linker that is run as a program: it has no interpreter itself, but obeys LD_PRELOAD.
 fn is_dynamic_linker(path: &[u8]) -> bool {
     let name = crate::job::basename(path);
     name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
@@ -121,11 +121,11 @@ fn look_at(directory: c_int, path: &CStr) -> Fate {
     if is_dynamic_linker(path.to_bytes()) { Fate::Traced } else { fate_of(directory, path, MOST_SCRIPTS) }
 }
 
-/// Search path of execvp(3) without PATH in the environment (glibc 2.24 and later).
+/// Search path of execvp(3) if PATH is not set (glibc 2.24 and later).
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// Runs `work` with the file that execvp(3) would find for `name`: a name without a slash is searched in each PATH directory until an
-/// executable file is found. `None` if there is none.
+/// Runs `work` with the path that execvp(3) would find for `name`, and returns its result. A name without a slash is searched in each PATH
+/// directory until an executable file is found. `None` if there is none.
 fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
@@ -161,13 +161,13 @@ pub(super) fn current() -> Strings {
     unsafe { environ }
 }
 
-/// Iterates over the variables of an environment, which may be null.
+/// Iterates over the variables of `environment`, which may be null.
 pub(super) fn variables(environment: Strings) -> impl Iterator<Item = &'static CStr> {
     (!environment.is_null()).then(|| strings(environment)).into_iter().flatten()
 }
 
 unsafe extern "C" {
-    /// environ(7).
+    /// Environment of the process: the C library's variable (environ(7)).
     static environ: Strings;
 }
 
@@ -176,7 +176,7 @@ fn may_be_executed(directory: c_int, path: &CStr) -> bool {
     unsafe { sys::syscall!(libc::SYS_faccessat, directory, path.as_ptr(), libc::X_OK) == 0 }
 }
 
-/// Determines the fate of an open file by its name in proc(5), since it may have been opened with O_PATH.
+/// Determines if an open file can be traced. Uses its name in proc(5), since it may have been opened with O_PATH.
 fn look_at_open(number: c_int) -> Fate {
     let Ok(digits) = u32::try_from(number) else { return Fate::Traced };
     let mut path = *b"/proc/self/fd/0000000000\0";
@@ -201,7 +201,8 @@ fn look_at_open(number: c_int) -> Fate {
 /// Maximum number of nested script interpreters that the kernel follows (fs/exec.c).
 const MOST_SCRIPTS: u32 = 4;
 
-/// Returns the fate of the file at `path`; of a script, the fate of its interpreter.
+/// Determines if the program at `path` can be traced; for a script, its interpreter decides. `scripts`: number of further interpreters to
+/// follow.
 fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in NUL.
@@ -228,7 +229,7 @@ fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     path.map_or(fate, |path| fate_of(libc::AT_FDCWD, path, scripts - 1))
 }
 
-/// Returns the path of a script's interpreter, ended by NUL (execve(2), "Interpreter scripts").
+/// Returns the path of a script's interpreter, NUL-terminated (execve(2), "Interpreter scripts").
 fn interpreter_of(script: c_int) -> Option<Loan> {
     let mut place = Loan::take()?;
     // SAFETY: the buffer is ours; its last byte stays free.
@@ -242,7 +243,7 @@ fn interpreter_of(script: c_int) -> Option<Loan> {
     Some(place)
 }
 
-/// True if the file is set-user-ID or set-group-ID to another user or group.
+/// True if the file is set-user-ID or set-group-ID to a user or group other than the current one.
 fn takes_another_user(file: c_int) -> bool {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -260,7 +261,7 @@ fn takes_another_user(file: c_int) -> bool {
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
 
-/// Returns the fate of a program whose ELF header is `head` (ELF, chapter 5).
+/// Determines from its ELF header `head` if a program can be traced (ELF, chapter 5).
 fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
     // Magic number and class: 1 for 32 bits, 2 for 64.
     match (&head[..5], IS_LOADED) {
@@ -289,10 +290,10 @@ fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
     }
 }
 
-/// True if this tracer is a preloaded library, not linked in.
+/// True if this tracer is a preloaded library; false if it is linked into the program.
 const IS_LOADED: bool = cfg!(not(dxt_static));
 
-/// True if the program header names an existing dynamic linker that is another file than this process's.
+/// True if the program header names an existing dynamic linker that differs from this process's.
 fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
     let Some((place, length)) = content_of(file, header) else { return false };
     let Ok(wanted) = CStr::from_bytes_with_nul(&place[..length]) else { return false };
@@ -314,7 +315,7 @@ fn own_linker() -> Option<&'static CStr> {
     None
 }
 
-/// Returns device and inode.
+/// Returns device and inode of the file at `path`.
 fn identity(path: &CStr) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -323,14 +324,14 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     known.then_some((stat.st_dev, stat.st_ino))
 }
 
-/// True if the program header holds the note of a tracer that was linked in. Linkers write notes of some hundred bytes.
+/// True if the program header holds the ELF note that marks a linked-in tracer. Linkers write notes of some hundred bytes.
 fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
     header[..4] == libc::PT_NOTE.to_le_bytes()
         && content_of(file, header)
             .is_some_and(|(place, length)| place[..length].windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE))
 }
 
-/// Returns the content that a program header points to and its length, if it fits a loan.
+/// Returns the file content to which a program header points, and its length; `None` if it does not fit the buffer.
 fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
     let (offset, length) = (word(8), usize::try_from(word(32)).ok()?);
@@ -339,7 +340,7 @@ fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     read(file, offset, bytes).then_some((place, length))
 }
 
-/// Fills `into` from offset `at`; false if fewer bytes are available.
+/// Fills `into` with file content from offset `at`; returns false if fewer bytes are available.
 fn read(file: c_int, at: u64, into: &mut [u8]) -> bool {
     // SAFETY: the buffer is ours.
     let length = unsafe { sys::syscall!(libc::SYS_pread64, file, into.as_mut_ptr(), into.len(), at) };

@@ -1,4 +1,4 @@
-//! fread(3) and fwrite(3).
+//! Wrappers of fread(3) and fwrite(3).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::transfers::{Moved, transferring};
@@ -6,7 +6,7 @@ use crate::ops::{Op, STDIO_READ, STDIO_WRITE};
 use crate::real::{hooks, none};
 use libc::{FILE, c_void, size_t};
 
-/// Runs `call`, which transfers `count` items of `size` bytes and returns the number of whole items.
+/// Runs and records `call`, which transfers `count` items of `size` bytes and returns the number of complete items.
 #[inline(always)]
 fn items(stream: *mut FILE, op: &'static Op, size: size_t, count: size_t, call: impl FnOnce() -> size_t) -> size_t {
     transferring(stream, op, call, |&items| {
@@ -17,7 +17,7 @@ fn items(stream: *mut FILE, op: &'static Op, size: size_t, count: size_t, call: 
 }
 
 hooks! { BLOCKS, missing = none();
-    /// fread(3). The length includes a last item that was read in part.
+    /// fread(3). The segment's length includes a last item that was read only in part.
     [fread, fread_unlocked, _IO_fread](buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_READ, size, count, || real(buffer, size, count, stream));
     /// fread(3) as compiled with _FORTIFY_SOURCE.

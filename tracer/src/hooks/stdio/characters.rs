@@ -1,8 +1,9 @@
-//! Characters, words and lines. A getc is a read of one byte, a line a read or write of its bytes; a call that only hits the end of file
-//! is a read of 0 bytes. ungetc(3) makes no system call and is not recorded; the next call has the resulting offset.
+//! Wrappers of functions for characters, words and lines. getc is recorded as a read of one byte, a line as a read or write of its bytes. A
+//! call that only hits the end of file is a read of 0 bytes. ungetc(3) makes no system call and is not recorded; the next call has the
+//! resulting offset.
 //!
-//! Inlined getc_unlocked(3) and similar functions call the C library only when the buffer is empty or full: the other bytes are not seen
-//! (`touches`).
+//! Inlined getc_unlocked(3) and similar functions call the C library only when the buffer is empty or full; the tracer does not see the
+//! other bytes (`touches`).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -19,19 +20,19 @@ fn length_of(string: *const c_char) -> u64 {
     unsafe { libc::strlen(string) as u64 }
 }
 
-/// Runs `call`, which reads one byte.
+/// Runs and records `call`, which reads one byte.
 #[inline(always)]
 fn reading_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })
 }
 
-/// Runs `call`, which writes one byte.
+/// Runs and records `call`, which writes one byte.
 #[inline(always)]
 fn writing_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_WRITE, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })
 }
 
-/// Runs `call`, which reads at most a line into `room` bytes.
+/// Runs and records `call`, which reads at most one line into a buffer of `room` bytes.
 #[inline(always)]
 pub(super) fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -> *mut c_char) -> *mut c_char {
     transferring(stream, &STDIO_READ, call, |&line| match line.is_null() {
@@ -41,13 +42,13 @@ pub(super) fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -
     })
 }
 
-/// Runs `call`, which reads up to a delimiter and returns the number of bytes.
+/// Runs and records `call`, which reads up to a delimiter and returns the number of bytes.
 #[inline(always)]
 fn reading_until(stream: *mut FILE, call: impl FnOnce() -> ssize_t) -> ssize_t {
     transferring(stream, &STDIO_READ, call, |&length| u64::try_from(length).map_or(Moved::AtLeast(0), Moved::Bytes))
 }
 
-/// Runs `call`, which writes `string` and `more` bytes.
+/// Runs and records `call`, which writes `string` and `more` further bytes.
 #[inline(always)]
 fn writing_string(stream: *mut FILE, string: *const c_char, more: u64, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_WRITE, call, |&result| match result {
@@ -60,8 +61,8 @@ fn room(size: c_int) -> usize {
     usize::try_from(size).unwrap_or(0)
 }
 
-/// Runs getline(3) as the real `__getdelim` with a newline: in a statically linked C library, getline's own call of it is wrapped too.
-/// `None` without such a function.
+/// Runs getline(3) as the real `__getdelim` with a newline, since in a statically linked C library getline's own call of `__getdelim` is
+/// wrapped too. `None` if that function is missing.
 #[cfg(dxt_static)]
 fn until_newline(line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> Option<ssize_t> {
     type Getdelim = unsafe extern "C" fn(*mut *mut c_char, *mut size_t, c_int, *mut FILE) -> ssize_t;
@@ -72,7 +73,7 @@ fn until_newline(line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -
     function.map(|function| unsafe { function(line, room, c_int::from(b'\n'), stream) })
 }
 
-/// Returns `None`: in a shared C library, getline's call of `__getdelim` is not wrapped.
+/// Returns `None` (no special treatment of getline(3)), since in a shared C library getline's call of `__getdelim` is not wrapped.
 #[cfg(not(dxt_static))]
 #[inline(always)]
 fn until_newline(_: *mut *mut c_char, _: *mut size_t, _: *mut FILE) -> Option<ssize_t> {
@@ -80,22 +81,22 @@ fn until_newline(_: *mut *mut c_char, _: *mut size_t, _: *mut FILE) -> Option<ss
 }
 
 hooks! { CHARACTERS, missing = none();
-    /// fgetc(3), getc(3): one byte.
+    /// fgetc(3), getc(3). Recorded as a read of one byte.
     [fgetc, getc, _IO_getc, fgetc_unlocked, getc_unlocked](stream: *mut FILE) -> c_int
         = |real| reading_byte(stream, || real(stream));
     [getchar, getchar_unlocked]() -> c_int
         = |real| reading_byte(input(), real);
-    /// fputc(3), putc(3): one byte.
+    /// fputc(3), putc(3). Recorded as a write of one byte.
     [fputc, putc, _IO_putc, fputc_unlocked, putc_unlocked](byte: c_int, stream: *mut FILE) -> c_int
         = |real| writing_byte(stream, || real(byte, stream));
     [putchar, putchar_unlocked](byte: c_int) -> c_int
         = |real| writing_byte(output(), || real(byte));
-    /// getw(3). An int, or less at the end of the file.
+    /// getw(3). Reads an int, or less at the end of the file.
     [getw](stream: *mut FILE) -> c_int
         = |real| transferring(stream, &STDIO_READ, || real(stream), |&word| if word == EOF { Moved::AtLeast(0) } else { Moved::Bytes(WORD) });
     [putw](word: c_int, stream: *mut FILE) -> c_int
         = |real| transferring(stream, &STDIO_WRITE, || real(word, stream), |&result| if result == 0 { Moved::Bytes(WORD) } else { Moved::AtLeast(0) });
-    /// fgets(3). Counts the bytes of the line or of a part of it, NULs included.
+    /// fgets(3). The segment's length is the number of bytes read, including NULs.
     [fgets, fgets_unlocked, _IO_fgets](line: *mut c_char, size: c_int, stream: *mut FILE) -> *mut c_char
         = |real| reading_line(stream, room(size), || real(line, size, stream));
     /// fgets(3) as compiled with _FORTIFY_SOURCE.
@@ -105,10 +106,10 @@ hooks! { CHARACTERS, missing = none();
         = |real| reading_until(stream, || until_newline(line, room, stream).unwrap_or_else(|| real(line, room, stream)));
     [getdelim, __getdelim](line: *mut *mut c_char, room: *mut size_t, delimiter: c_int, stream: *mut FILE) -> ssize_t
         = |real| reading_until(stream, || real(line, room, delimiter, stream));
-    /// fputs(3). Counts the bytes of the string.
+    /// fputs(3). The segment's length is that of the string.
     [fputs, fputs_unlocked, _IO_fputs](string: *const c_char, stream: *mut FILE) -> c_int
         = |real| writing_string(stream, string, 0, || real(string, stream));
-    /// puts(3). Counts the string and a newline, if standard output is a file.
+    /// puts(3). Recorded if standard output is a file; the segment's length is that of the string plus a newline.
     [puts, _IO_puts](string: *const c_char) -> c_int
         = |real| writing_string(output(), string, 1, || real(string));
 }

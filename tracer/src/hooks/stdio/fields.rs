@@ -1,5 +1,5 @@
-//! Public fields of a stream, as declared by glibc's <bits/types/struct_FILE.h>: part of its binary interface, which inlined
-//! getc_unlocked(3) and similar functions use in programs. Other C libraries are queried through functions.
+//! Public fields of a C stream, as declared by glibc's <bits/types/struct_FILE.h>. They belong to glibc's binary interface, since inlined
+//! functions such as getc_unlocked(3) use them in programs. For other C libraries, the tracer calls functions instead.
 #![expect(unsafe_code, reason = "fields of a C structure")]
 
 use super::numbers;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static GLIBC: AtomicBool = AtomicBool::new(false);
 
-/// Detects glibc. For the constructor.
+/// Determines if the C library is glibc. Called by the library's constructor.
 pub(crate) fn prepare() {
     GLIBC.store(!global!("gnu_get_libc_version").is_null(), Ordering::Relaxed);
 }
 
-/// `struct _IO_FILE`.
+/// Fields of glibc's `struct _IO_FILE`.
 #[repr(C)]
 struct Layout {
     flags: c_int,
@@ -55,16 +55,16 @@ const _: () = {
     assert!(std::mem::offset_of!(Layout, mode) == 192);
 };
 
-/// High half of the flags (_IO_MAGIC).
+/// Magic number in the upper half of the flags (_IO_MAGIC).
 const MAGIC: c_int = 0xFBAD_0000_u32 as c_int;
-/// ungetc(3) has put a backup buffer in front (_IO_IN_BACKUP).
+/// Flag: ungetc(3) has put a backup buffer in front (_IO_IN_BACKUP).
 const IN_BACKUP: c_int = 0x100;
-/// A call has failed, and the error was not cleared (_IO_ERR_SEEN).
+/// Flag: a call has failed, and the error was not cleared (_IO_ERR_SEEN).
 const ERROR: c_int = 0x20;
-/// Opened for appending (_IO_IS_APPENDING).
+/// Flag: the stream is open for appending (_IO_IS_APPENDING).
 const APPENDING: c_int = 0x1000;
 
-/// Snapshot of the fields, read one by one: another thread may be changing them.
+/// Snapshot of a stream's fields; read one by one, so another thread may be changing them.
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
     flags: c_int,
@@ -77,7 +77,7 @@ pub(super) struct Fields {
     offset: i64,
 }
 
-/// Returns the fields of a stream that can be interpreted: a byte stream of glibc that reads from its own buffer.
+/// Returns a snapshot of a stream's fields; `None` unless the stream is a byte stream of glibc that reads from its own buffer.
 #[inline(always)]
 pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     if !GLIBC.load(Ordering::Relaxed) {
@@ -108,7 +108,7 @@ pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     })
 }
 
-/// True for a stream of wide characters: for these, ftello(3) returns where the stream appends.
+/// True for a stream of wide characters. If it appends, its ftello(3) already returns the position at which bytes will be appended.
 pub(super) fn is_wide(stream: *mut FILE) -> bool {
     if !GLIBC.load(Ordering::Relaxed) {
         return false;
@@ -120,7 +120,7 @@ pub(super) fn is_wide(stream: *mut FILE) -> bool {
 }
 
 impl Fields {
-    /// Returns the stream's position if the stream knows the kernel's position, equal to the result of ftello(3).
+    /// Returns the stream's position, equal to the result of ftello(3); `None` if the stream does not know the kernel's position.
     #[inline(always)]
     pub(super) fn position(&self) -> Option<i64> {
         if self.offset < 0 || self.flags & APPENDING != 0 {
@@ -134,25 +134,25 @@ impl Fields {
         Some(self.offset + (here as i64 - self.read_end as i64)).filter(|position| *position >= 0)
     }
 
-    /// True if a previous call has failed.
+    /// True if an earlier call has set the stream's error flag.
     pub(super) fn has_error(&self) -> bool {
         self.flags & ERROR != 0
     }
 
-    /// Returns the pointers that every transfer moves.
+    /// Returns the buffer pointers that every transfer moves.
     #[inline(always)]
     pub(super) fn marks(&self) -> Marks {
         [self.read_ptr, self.read_end, self.write_base, self.write_ptr]
     }
 
-    /// True if bytes wait in the buffer, to be written or to be read.
+    /// True if the buffer holds bytes that are still to be written or read.
     #[inline(always)]
     pub(super) fn waiting(&self) -> bool {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
     }
 
-    /// Returns the bytes that one call has read between `self` and `after`, if at most `limit` bytes and without refilling the buffer: a
-    /// call that refills it has read the whole buffer before.
+    /// Returns the number of bytes read by one call between the snapshots `self` and `after`. `None` if more than `limit`, or if the call
+    /// refilled the buffer, since such a call has first read the whole buffer.
     #[inline(always)]
     pub(super) fn read_until(&self, after: &Self, limit: usize) -> Option<u64> {
         let same =
@@ -162,8 +162,8 @@ impl Fields {
     }
 }
 
-/// Returns the stream's descriptor; negative for streams without one (fmemopen, fopencookie). Does not call fileno(3), whose wrapper
-/// takes it for a query by the program.
+/// Returns the stream's descriptor; negative for streams without one (fmemopen, fopencookie). Does not call fileno(3), since its wrapper
+/// would treat the call as the program's.
 #[inline(always)]
 pub(super) fn number_of(stream: *mut FILE) -> c_int {
     if !GLIBC.load(Ordering::Relaxed) {

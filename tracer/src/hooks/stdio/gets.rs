@@ -1,4 +1,5 @@
-//! gets(3), which C no longer has and old programs call. Not wrapped when linked statically: linkers warn of its name.
+//! Wrapper of gets(3), which current C no longer has but old programs call. Not wrapped when linked statically, since linkers warn about
+//! its name.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::characters::reading_line;

@@ -1,11 +1,11 @@
-//! fileno(3): not recorded, but from then on the program may move the descriptor's position itself.
+//! Wrapper of fileno(3). It is not recorded, but from then on the program may move the descriptor's file position itself.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::{self, Trust};
 use crate::real::{hooks, none};
 use libc::{FILE, c_int};
 
-/// Returns the stream's descriptor by the C library; -1 if none. Preserves errno.
+/// Returns the stream's descriptor by calling the real fileno(3); -1 if it has none. Preserves errno.
 #[cold]
 pub(super) fn ask(stream: *mut FILE) -> c_int {
     let address = slots::fileno.0.address();

@@ -1,4 +1,5 @@
-//! Position of a stream, by the cheapest certain method: its fields, else the end of the last call, else ftello(3).
+//! Position of a C stream, determined by the cheapest reliable method: the stream's fields, else the position after the last call, else
+//! ftello(3).
 #![expect(unsafe_code, reason = "fstat(2), C functions")]
 
 use super::fields::{self, Fields};
@@ -12,15 +13,15 @@ unsafe extern "C" {
     fn __fpending(stream: *mut FILE) -> size_t;
 }
 
-/// State of a stream before a call.
+/// State of a stream before a call moves it.
 pub(super) struct Before {
     /// Position of the next byte to read or write; -1 if unknown.
     pub(super) offset: i64,
-    /// Fields of the stream, if they can be interpreted.
+    /// Snapshot of the stream's fields; `None` if the tracer cannot interpret them.
     pub(super) fields: Option<Fields>,
 }
 
-/// Determines the state of a stream before a call moves it. Preserves errno.
+/// Determines the position and fields of a stream before a call moves it. Preserves errno.
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
     let fields = fields::of(stream);
@@ -38,7 +39,7 @@ pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool)
     Before { offset: ask(stream, description, writes), fields }
 }
 
-/// Inspects a stream whose position is about to change: counts bytes that the program has moved without a call.
+/// Examines a stream whose position is about to change, to count bytes that the program has read or written without a recorded call.
 pub(super) fn look(stream: *mut FILE, description: &Description) {
     match fields::of(stream) {
         Some(fields) => drop(description.stream().take(fields.marks(), fields.waiting())),
@@ -46,7 +47,7 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// Queries the current position. Preserves errno.
+/// Returns the stream's current position by ftello(3) or fstat(2). Preserves errno.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) -> i64 {
@@ -76,13 +77,13 @@ fn end_of_file(stream: *mut FILE) -> i64 {
     stat.st_size + unsafe { __fpending(stream) } as i64
 }
 
-/// Returns [`NO_OFFSET`]. Cold, so that the usual case is a branch that is not taken.
+/// Returns [`NO_OFFSET`]. Marked cold, so that the usual case is a branch not taken.
 #[cold]
 const fn nowhere() -> i64 {
     NO_OFFSET
 }
 
-/// Remembers that a call has left the stream at `position`, if this thread still has its turn.
+/// Caches `position`, at which a call has left the stream, if this thread still has its turn to move the position.
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
     // The position of an appending stream is queried each time.

@@ -1,4 +1,4 @@
-//! stdin(3) and stdout(3): variables of the C library, which a program may set.
+//! Standard streams stdin(3) and stdout(3): variables of the C library, which a program may change.
 #![expect(unsafe_code, reason = "variables of the C library")]
 
 use libc::FILE;
@@ -8,14 +8,14 @@ unsafe extern "C" {
     static stdout: *mut FILE;
 }
 
-/// Returns the stream that getchar(3) reads.
+/// Returns stdin, from which getchar(3) and others read.
 #[inline(always)]
 pub(super) fn input() -> *mut FILE {
     // SAFETY: the C library sets it before any constructor runs; a program that changes it must keep other threads from using it.
     unsafe { stdin }
 }
 
-/// Returns the stream that printf(3) writes.
+/// Returns stdout, to which printf(3) and others write.
 #[inline(always)]
 pub(super) fn output() -> *mut FILE {
     // SAFETY: as in `input`.

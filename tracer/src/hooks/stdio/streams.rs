@@ -1,4 +1,4 @@
-//! fopen(3) to fclose(3), fflush(3), and calls that move a stream's position without moving bytes.
+//! Wrappers of fopen(3) to fclose(3), fflush(3), and of calls that move a stream's position without transferring bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -14,29 +14,30 @@ use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
 
-/// Origin of an opened stream's descriptor.
+/// Origin of the descriptor of a stream that was opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// Created by the call; its number is known to nobody else.
+    /// The call created it; nothing else knows its number.
     New,
-    /// Created by the call; its number may be known to the program.
+    /// The call created it, but the program may know its number.
     Reopened,
-    /// Passed by the program.
+    /// The program passed it.
     Given,
 }
 
-/// Object that a stream is opened on.
+/// Object on which a stream is opened: a path, a descriptor, or something without a name.
 #[derive(Clone, Copy)]
 enum Named {
-    /// Path, or null.
+    /// File path; null for freopen(3) without a new path.
     Path(*const c_char),
     Descriptor(c_int),
-    /// Nothing with a name.
+    /// Something without a name.
     Nothing,
 }
 
 impl Named {
-    /// Notes that the object has been opened as this descriptor.
+    /// Notes that the program opened the object as descriptor `number`: if that is standard error, the tracer's own messages must not go
+    /// there.
     fn opened_as(self, number: c_int) {
         // freopen(3) without a name reopens the file that is open already.
         if self.asked().is_some() {
@@ -44,7 +45,7 @@ impl Named {
         }
     }
 
-    /// Returns the requested path, if any.
+    /// Returns the requested path as arguments of open(2), if any.
     fn asked(self) -> Option<Asked> {
         match self {
             Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
@@ -53,7 +54,7 @@ impl Named {
     }
 }
 
-/// Records a failed attempt to open a stream.
+/// Records a failed attempt to open a stream on the object `named`.
 #[cold]
 fn opening_failed(timer: Call, named: Named) {
     let errno = errno::save();
@@ -68,7 +69,7 @@ fn opening_failed(timer: Call, named: Named) {
     errno.restore();
 }
 
-/// Runs `call`, which opens a stream.
+/// Runs and records `call`, which opens a stream on the object `named`.
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         let stream = call();
@@ -116,13 +117,13 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
     stream
 }
 
-/// True for an appending fopen(3) mode.
+/// True if the fopen(3) mode string requests appending.
 fn appends(mode: *const c_char) -> bool {
     // SAFETY: fopen(3) requires a string.
     !mode.is_null() && unsafe { *mode } == b'a' as c_char
 }
 
-/// Runs `call`, which closes the stream.
+/// Runs and records `call`, which closes the stream.
 fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if stream.is_null() || !record::is_on() || !is_own_process() {
         return call();
@@ -158,7 +159,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which moves the stream's position and returns 0 on success.
+/// Runs and records `call`, which moves the stream's position and returns 0 on success.
 fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
@@ -225,16 +226,16 @@ fn reopening(path: *const c_char, stream: *mut FILE, append: bool, call: impl Fn
 hooks! { STREAMS, missing = none();
     [fopen, fopen64, _IO_fopen](path: *const c_char, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Path(path), appends(mode), Origin::New, || real(path, mode));
-    /// tmpfile(3). The file is unnamed; it gets the name that /proc shows.
+    /// tmpfile(3). The file has no name, so it gets the one that /proc shows.
     [tmpfile, tmpfile64]() -> *mut FILE
         = |real| opening(Named::Nothing, false, Origin::New, real);
-    /// fdopen(3). The descriptor keeps its file.
+    /// fdopen(3). The descriptor continues to refer to its file.
     [fdopen, _IO_fdopen](number: c_int, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Descriptor(number), appends(mode), Origin::Given, || real(number, mode));
-    /// freopen(3): closes the stream's file and opens another one, or the same one with another mode.
+    /// freopen(3). Closes the stream's file and opens another one, or the same one with another mode.
     [freopen, freopen64](path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
         = |real| reopening(path, stream, appends(mode), || real(path, mode, stream));
-    /// fclose(3). Closes the descriptor too.
+    /// fclose(3). The descriptor is closed too.
     [fclose, _IO_fclose](stream: *mut FILE) -> c_int
         = |real| closing(stream, || real(stream));
     /// fflush(3) of one stream.

@@ -1,5 +1,5 @@
-//! Functions that are not recorded, but change the tracer's knowledge of a stream: its descriptor (popen(3)), or its position, which
-//! moves by bytes of functions that are not wrapped.
+//! Wrappers of functions that are not recorded but change what the tracer knows about a stream: its descriptor (popen(3)), or its position,
+//! which unwrapped functions move.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -13,7 +13,7 @@ use crate::{errno, record};
 use libc::{EOF, FILE, c_char, c_int, c_void, group, passwd, size_t};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which moves the stream unseen, so that the next call queries the position.
+/// Runs `call`, which moves the stream without being recorded, so that the next call must query the position.
 fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
     let description = match stream.is_null() {
         true => None,
@@ -29,8 +29,8 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, which inlined code from the C headers calls when the buffer is empty or full. Bytes moved by that code since the last
-/// call, and the byte of this call, are counted: they have no segment.
+/// Runs `call`, which code inlined from the C headers calls when the buffer is empty or full. The bytes that the inlined code has moved
+/// since the last call, and `bytes` of this call, are counted but get no segment.
 fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
     let description = match stream.is_null() || record::thread().is_none() {
         true => None,
@@ -48,7 +48,7 @@ fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_i
     byte
 }
 
-/// Runs `call`, which puts a byte back: the stream moves one byte back.
+/// Runs `call`, which puts a byte back, so that the position decreases by one.
 fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(Target { description, .. }) = target_of(stream) else { return call() };
     let mover = description.turn();
@@ -64,7 +64,7 @@ fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     byte
 }
 
-/// Forgets the earlier file of the descriptor that popen(3) has created.
+/// Forgets the file to which a descriptor created by popen(3) referred earlier.
 fn starting(stream: *mut FILE) -> *mut FILE {
     handles::has_children();
     if !stream.is_null() && record::is_on() && is_own_process() {
@@ -75,7 +75,7 @@ fn starting(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// Runs `call`, which closes the stream's descriptor.
+/// Runs `call`, which closes the stream and its descriptor.
 fn ending(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if stream.is_null() || !record::is_on() || !is_own_process() {
         return call();
@@ -95,14 +95,14 @@ hooks! { TOUCHES, missing = none();
     [pclose](stream: *mut FILE) -> c_int
         = |real| {
             let status = ending(stream, || real(stream));
-            // The program that has ended may have changed names.
+            // The child process that has ended may have changed file names.
             handles::names_changed();
             status
         };
     /// Called by inlined getc_unlocked(3) when the buffer is empty.
     [__uflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 1, || real(stream));
-    /// Like `__uflow`, but leaves the byte in the stream.
+    /// Like `__uflow`, but the byte stays unread in the stream.
     [__underflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 0, || real(stream));
     /// Called by inlined putc_unlocked(3) when the buffer is full.
@@ -124,10 +124,10 @@ hooks! { TOUCHES, missing = none();
         = |real| moving(stream, || real(stream, entry, buffer, size, result));
     [putgrent](entry: *const group, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
-    /// fgetspent(3), fgetsgent(3).
+    /// fgetspent(3), fgetsgent(3): read an entry from a stream.
     [fgetspent, fgetsgent](stream: *mut FILE) -> *mut c_void
         = |real| moving(stream, || real(stream));
-    /// putspent(3), putsgent(3).
+    /// putspent(3), putsgent(3): write an entry to a stream.
     [putspent, putsgent](entry: *const c_void, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
     [getmntent](stream: *mut FILE) -> *mut libc::mntent

@@ -1,4 +1,4 @@
-//! Common part of all calls that move a stream's bytes.
+//! Recording of all stdio calls that transfer bytes.
 #![expect(unsafe_code, reason = "ferror(3), feof(3)")]
 
 use super::fields::{self, Fields};
@@ -10,25 +10,26 @@ use crate::record::{self, Call};
 use crate::tls::Thread;
 use libc::FILE;
 
-/// Number of bytes that a call reports as moved.
+/// Number of bytes that a stdio call has transferred, as far as its result tells.
 pub(super) enum Moved {
-    /// Exactly this many.
+    /// Exactly this many bytes.
     Bytes(u64),
-    /// At least this many, exactly by the position: bytes may have been moved before the call failed or hit the end of file.
+    /// At least this many bytes. The stream's position gives the exact number, since more bytes may have been transferred before the call
+    /// failed or hit the end of file.
     AtLeast(u64),
-    /// Only known by the position; the call has not failed.
+    /// Unknown from the result, only from the stream's position; the call has not failed.
     Unknown,
-    /// Between `least` and `limit` bytes read; the call does not report how many.
+    /// Between `least` and `limit` bytes were read; the call does not report how many.
     Within {
-        /// Upper bound.
+        /// Upper bound, in bytes.
         limit: usize,
-        /// Lower bound, for streams without a position.
+        /// Lower bound, in bytes, used for streams without a position.
         least: u64,
     },
 }
 
 impl Moved {
-    /// Returns the lower bound of bytes moved; negative if the call may have failed.
+    /// Returns the lower bound of the bytes transferred; negative if the call may have failed.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -40,7 +41,7 @@ impl Moved {
     }
 }
 
-/// Returns the target of the stream's descriptor, if recorded.
+/// Returns the target of the stream's descriptor, if its file is recorded.
 #[inline(always)]
 pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if stream.is_null() {
@@ -50,7 +51,7 @@ pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if number < 0 { None } else { handles::descriptor(number) }
 }
 
-/// Runs `call`, which moves bytes of `stream`; `moved` extracts the number from the result.
+/// Runs and records `call`, which transfers bytes of `stream`; `moved` extracts the number of bytes from its result.
 #[inline(always)]
 pub(super) fn transferring<T>(
     stream: *mut FILE,
@@ -96,26 +97,26 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Returns the offset at which a call on a stream began, with its certainty and the manner of access.
+/// Returns `offset`, where a stdio call began, with the flags that mark it as exact or estimated, and with the open flags.
 #[cold]
 fn placed(description: &Description, op: &Op, offset: i64) -> Placed {
     Placed::about(offset, description.is_in_doubt(op.writes()) && offset >= 0).by(description.manner(op.writes()))
 }
 
-/// Call that does not report the number of bytes moved.
+/// Stdio call whose result does not tell the exact number of bytes.
 struct Short {
     thread: &'static Thread,
     start: u64,
     end: u64,
     /// Stream position before the call.
     offset: i64,
-    /// True if an earlier call had failed.
+    /// True if the stream's error flag was already set before the call.
     had_failed: bool,
     said: Moved,
 }
 
-/// Records such a call: one segment for the moved bytes, and another one after them for the failure. Returns the stream's position after
-/// the call.
+/// Records a call whose result does not tell the number of bytes: one segment for the bytes transferred, and another one after it if the
+/// call failed. Returns the stream's position after the call.
 #[cold]
 #[inline(never)]
 fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call: Short) -> i64 {
@@ -140,8 +141,8 @@ fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call
     behind
 }
 
-/// True if a call that moved less than possible has failed. A short write is a failure; a short read may have found the end of file. Both
-/// leave a flag on the stream until cleared, so only a newly set error flag is significant.
+/// True if a call that transferred less than requested has failed. A short write is a failure; a short read may have found the end of file.
+/// Both set a flag of the stream that stays until cleared, so only a newly set error flag counts.
 fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
@@ -153,14 +154,14 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the bytes read by a call that was served from the buffer alone.
+/// Returns the number of bytes read by a call that needed only the stream's buffer; `None` if it refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;
     before.fields.as_ref()?.read_until(&now, limit)
 }
 
-/// Returns the bytes moved, judging by the position.
+/// Returns the number of bytes transferred, computed from the stream's position (at least `least`).
 fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
     if before >= 0 {

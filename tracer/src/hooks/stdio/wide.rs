@@ -1,7 +1,7 @@
-//! Wide characters. A call moves the bytes that encode the characters, and only the stream's position reveals their number; so ftello(3)
-//! is called before and after each call. On a stream without a position, calls have length 0.
+//! Wrappers of wide character functions. A call transfers the bytes that encode the characters, and only the stream's position reveals
+//! their number. So ftello(3) is called before and after each call. On a stream without a position, calls are recorded with length 0.
 //!
-//! No code of these functions is inlined into programs. fwide(3) moves nothing.
+//! Compilers inline none of these functions into programs. fwide(3) transfers nothing.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -10,14 +10,15 @@ use crate::ops::{Op, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
 use libc::{FILE, c_int, c_void, size_t, wchar_t};
 
-/// `wint_t`.
+/// C type `wint_t`: a wide character, or WEOF.
 type Wide = u32;
-/// End of file, or a failure.
+/// Result that means end of file or failure.
 const WEOF: Wide = u32::MAX;
-/// `va_list`, as an argument.
+/// `va_list`, as passed to a function.
 type List = *mut c_void;
 
-/// Runs `call`, which moves characters of a stream; `failed` is true if the result may stand for a partial transfer.
+/// Runs and records `call`, which transfers characters of a stream. `failed` returns true for a result that may stand for a partial
+/// transfer.
 #[inline(always)]
 fn moving<T>(stream: *mut FILE, op: &'static Op, call: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
     transferring(stream, op, call, |result| if failed(result) { Moved::AtLeast(0) } else { Moved::Unknown })
@@ -48,7 +49,7 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     moving(stream, &STDIO_READ, call, |&items| items < 0)
 }
 
-/// Return value of a function that the C library lacks.
+/// Return value of a wrapped function that the C library lacks, by result type.
 trait Missing {
     const ANSWER: Self;
 }
@@ -66,7 +67,7 @@ impl<T> Missing for *mut T {
 }
 
 hooks! { WIDE, missing = { crate::errno::set(libc::ENOSYS); Missing::ANSWER };
-    /// fgetwc(3), getwc(3). Counts the bytes of a character.
+    /// fgetwc(3), getwc(3). The segment's length is the number of bytes that encode the character.
     [fgetwc, getwc, fgetwc_unlocked, getwc_unlocked](stream: *mut FILE) -> Wide
         = |real| reading(stream, || real(stream));
     [getwchar, getwchar_unlocked]() -> Wide
@@ -93,10 +94,10 @@ hooks! { WIDE, missing = { crate::errno::set(libc::ENOSYS); Missing::ANSWER };
     /// vwprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vwprintf_chk](flag: c_int, format: *const wchar_t, list: List) -> c_int
         = |real| printing(output(), || real(flag, format, list));
-    /// vfwscanf(3), in all versions.
+    /// vfwscanf(3), in all its versions.
     [vfwscanf, __isoc99_vfwscanf, __isoc23_vfwscanf](stream: *mut FILE, format: *const wchar_t, list: List) -> c_int
         = |real| scanning(stream, || real(stream, format, list));
-    /// vwscanf(3), in all versions.
+    /// vwscanf(3), in all its versions.
     [vwscanf, __isoc99_vwscanf, __isoc23_vwscanf](format: *const wchar_t, list: List) -> c_int
         = |real| scanning(input(), || real(format, list));
 }

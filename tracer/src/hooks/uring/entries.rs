@@ -1,4 +1,4 @@
-//! Interpretation of submission queue entries and of their completions.
+//! Interprets io_uring submission queue entries and completions: operation, file, offset and length.
 
 use super::layout::{Completion, Entry};
 use crate::handles::pending::{self, Key, Pending};
@@ -14,37 +14,37 @@ use crate::registry::File;
 use crate::tls::Thread;
 use trace_format::segment::NO_OFFSET;
 
-/// The descriptor is an index into the registered files (IOSQE_FIXED_FILE).
+/// Entry flag IOSQE_FIXED_FILE: the descriptor is an index into the registered files.
 const REGISTERED: u8 = 1 << 0;
-/// Only a failure is reported (IOSQE_CQE_SKIP_SUCCESS).
+/// Entry flag IOSQE_CQE_SKIP_SUCCESS: a completion reports only failure.
 const SILENT: u8 = 1 << 6;
-/// More completions of the entry will follow (IORING_CQE_F_MORE), or this is one (IORING_CQE_F_NOTIF).
+/// Completion flags IORING_CQE_F_MORE (further completions of the entry will follow) and IORING_CQE_F_NOTIF (this is one of them).
 const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
 
-/// Offset and manner of an operation without a position in its file.
+/// Offset and open flags of an operation that has no offset.
 const NOWHERE: (i64, Manner) = (NO_OFFSET, Manner::PLAIN);
 
-/// Opcodes without files: sockets, timers, other entries, buffers, memory and futexes (IORING_OP_...).
+/// Opcodes (IORING_OP_...) that involve no file: sockets, timers, other entries, buffers, memory and futexes.
 const OF_NO_FILE: &[u8] = &[
     0, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 31, 32, 34, 40, 45, 47, 48, 50, 51, 52, 53, 54, 56, 57,
     58, 59, 62,
 ];
 
-/// Action of an entry: the operation, with its range if the completion does not report the number of bytes.
+/// Operation that a submission queue entry requests.
 enum Asked {
-    /// Moves bytes.
+    /// Transfers bytes; the completion reports their number.
     Data(&'static Op),
-    /// Concerns a range of the file, or all of it.
+    /// Acts on a range of the file (offset, length); 0 for all of it.
     Range(&'static Op, i64, u64),
     /// Opens a file.
     Open,
     /// Closes a descriptor.
     Close,
-    /// Changes which files are registered.
+    /// Changes the list of files registered with the ring.
     Registers,
-    /// Does nothing with files.
+    /// Involves no file.
     Nothing,
-    /// Does something with files that is not recorded.
+    /// Acts on files, but is not recorded.
     Unseen,
 }
 
@@ -73,7 +73,8 @@ fn asked(entry: &Entry) -> Asked {
     }
 }
 
-/// Notes an entry that the program submits, with this turn; returns its target if recorded and if it moves bytes or concerns a range.
+/// Adds an entry that the program submits, with sequence number `turn`, to the pending operations. Returns its target if the file is
+/// recorded and the entry transfers bytes or acts on a range.
 pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<Sent> {
     let note = |to: Sent, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
@@ -116,7 +117,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     None
 }
 
-/// Returns the target of an entry if recorded, and the manner in which the file was opened, as of its registration or now.
+/// Returns the target of an entry if its file is recorded, and the open flags of the file.
 fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;
@@ -132,24 +133,24 @@ fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     }
 }
 
-/// Marks the position as shared if the offset has all bits set: the kernel then moves the descriptor's position.
+/// Marks the descriptor's position as shared if the offset has all bits set, which makes the kernel use and move that position.
 fn share_position(entry: &Entry) {
     if entry.offset == u64::MAX && entry.flags & REGISTERED == 0 {
         handles::descriptor(entry.descriptor).into_iter().for_each(|target| target.description.share());
     }
 }
 
-/// Confirms an entry that the kernel has taken.
+/// Confirms the target of an entry: the kernel has accepted it and resolved its descriptor.
 pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
     pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// Withdraws an entry that the kernel did not take after all.
+/// Removes an entry that the kernel did not accept from the pending operations.
 pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// Records the operation of a completion seen at `end` by `thread`; returns its target if recorded.
+/// Records the operation of a completion that `thread` saw at time `end`; returns its target if the file is recorded.
 pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) -> Option<Sent> {
     if completion.flags & NOT_THE_END != 0 {
         return None;
@@ -169,7 +170,7 @@ pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Compl
     Some(pending.to)
 }
 
-/// Returns the file opened as `number`, which the program may have used already.
+/// Returns the recorded file opened as descriptor `number`, which the program may have used already.
 fn opened_as(number: i32) -> Option<&'static File> {
     handles::descriptor(number).and_then(|target| target.file())
 }

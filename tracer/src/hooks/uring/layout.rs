@@ -1,28 +1,28 @@
-//! Layouts of kernel structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>), which inline functions in
-//! liburing's headers compile into programs: both are binary interfaces. The tracer never writes to any of them.
+//! Memory layouts of the kernel's io_uring structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>). Inline
+//! functions of liburing's headers compile them into programs, so both are binary interfaces. The tracer never writes to any of them.
 #![expect(unsafe_code, reason = "memory that the program shares with the kernel")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Setup flags of a ring (IORING_SETUP_...).
 pub(super) mod setup {
-    /// The kernel polls for entries (SQPOLL).
+    /// The kernel polls for new entries (SQPOLL).
     pub(crate) const POLLED: u32 = 1 << 1;
-    /// Entries have 128 bytes (SQE128).
+    /// Submission queue entries have 128 bytes each (SQE128).
     pub(crate) const LONG_ENTRIES: u32 = 1 << 10;
-    /// Completions have 32 bytes (CQE32).
+    /// Completions have 32 bytes each (CQE32).
     pub(crate) const LONG_COMPLETIONS: u32 = 1 << 11;
-    /// The program provides the memory (NO_MMAP).
+    /// The program provides the memory of the queues (NO_MMAP).
     pub(crate) const OWN_MEMORY: u32 = 1 << 14;
-    /// The ring has no descriptor (REGISTERED_FD_ONLY).
+    /// The ring has no file descriptor (REGISTERED_FD_ONLY).
     pub(crate) const NO_DESCRIPTOR: u32 = 1 << 15;
-    /// Entries are taken in memory order, without an index array (NO_SQARRAY).
+    /// Submission queue entries are taken in memory order, without an index array (NO_SQARRAY).
     pub(crate) const NO_ARRAY: u32 = 1 << 16;
-    /// Known flags; any other flag may change the layout.
+    /// Known setup flags; any other flag may change the memory layout.
     pub(crate) const KNOWN: u32 = (1 << 18) - 1;
 }
 
-/// `struct io_uring_sqe`, its first 64 bytes.
+/// First 64 bytes of `struct io_uring_sqe`, a submission queue entry.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
@@ -37,13 +37,13 @@ pub(super) struct Entry {
     pub(super) mark: u64,
     pub(super) buffer: u16,
     pub(super) personality: u16,
-    /// Index into the registered files plus one, or 0.
+    /// Index into the registered files plus one; 0 if the file is not registered.
     pub(super) file_index: u32,
     pub(super) more: [u64; 2],
 }
 const _: () = assert!(size_of::<Entry>() == 64);
 
-/// `struct io_uring_cqe`.
+/// `struct io_uring_cqe`, a completion queue entry.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Completion {
@@ -52,7 +52,7 @@ pub(super) struct Completion {
     pub(super) flags: u32,
 }
 
-/// `struct io_uring_params`.
+/// `struct io_uring_params`: parameters and layout of a ring, filled in by io_uring_setup(2).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Parameters {
@@ -67,7 +67,7 @@ pub(super) struct Parameters {
 }
 const _: () = assert!(size_of::<Parameters>() == 120);
 
-/// `struct io_sqring_offsets`; `struct io_cqring_offsets` has the completions in place of flags, then the array.
+/// `struct io_sqring_offsets`. In `struct io_cqring_offsets`, the completions take the place of flags, followed by the array.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Offsets {
@@ -115,7 +115,7 @@ struct LibraryCompletion {
     rest: [u32; 4],
 }
 
-/// liburing's `struct io_uring`.
+/// liburing's `struct io_uring`, which describes one ring.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct LibraryRing {
@@ -131,13 +131,13 @@ const _: () = {
     assert!(std::mem::offset_of!(LibraryRing, flags) == 192);
 };
 
-/// Addresses of a ring's queues.
+/// Addresses of a ring's submission and completion queue.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Queues {
     submission_head: *const AtomicU32,
     submission_tail: *const AtomicU32,
-    /// Null if entries are taken in memory order.
+    /// Index array of the submission queue; null if entries are taken in memory order.
     array: *const AtomicU32,
     entries: *const u8,
     completion_tail: *const AtomicU32,
@@ -148,10 +148,10 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Returns the queues of a liburing ring, the ring's name, and the index past the last entry that the program has prepared.
+    /// Returns the queues of a liburing ring, the ring's name, and the index after the last entry that the program has prepared.
     ///
     /// # Safety
-    /// `ring` points to a ring that liburing has set up, which the program passes to one of its functions.
+    /// `ring` must point to a ring that liburing has set up and that the program passes to one of liburing's functions.
     pub(super) unsafe fn of_library(ring: *const LibraryRing) -> Option<(Self, usize, u32)> {
         // SAFETY: the caller's promise; liburing is about to read it.
         let ring = unsafe { ring.as_ref() }?;
@@ -176,10 +176,10 @@ impl Queues {
         Some((queues, submission.head.addr(), submission.entry_tail))
     }
 
-    /// Returns the queues of a ring with these parameters, mapped at these addresses.
+    /// Returns the queues of a ring that has these parameters and is mapped at these addresses.
     ///
     /// # Safety
-    /// The mappings are those of the ring, of the sizes that its parameters ask for.
+    /// The addresses must be mappings of this ring, of the sizes that its parameters require.
     pub(super) unsafe fn mapped(
         about: &Parameters,
         ring: *const u8,
@@ -207,17 +207,17 @@ impl Queues {
         unsafe { &*index }.load(Ordering::Acquire)
     }
 
-    /// Returns the index of the next entry that the kernel will take.
+    /// Returns the index of the next entry that the kernel will accept (submission queue head).
     pub(super) fn taken(&self) -> u32 {
         Self::load(self.submission_head)
     }
 
-    /// Returns the index past the last entry that the program has submitted.
+    /// Returns the index after the last entry that the program has submitted (submission queue tail).
     pub(super) fn handed_over(&self) -> u32 {
         Self::load(self.submission_tail)
     }
 
-    /// Returns the index past the last completion that the kernel has stored.
+    /// Returns the index after the last completion that the kernel has stored (completion queue tail).
     pub(super) fn completed(&self) -> u32 {
         Self::load(self.completion_tail)
     }
@@ -232,7 +232,7 @@ impl Queues {
         self.completion_mask.wrapping_add(1)
     }
 
-    /// Returns the entry at this index of the submission queue.
+    /// Returns a copy of the entry at this index of the submission queue.
     pub(super) fn entry(&self, index: u32) -> Option<Entry> {
         let mut place = index & self.submission_mask;
         if !self.array.is_null() {
@@ -247,7 +247,7 @@ impl Queues {
         Some(unsafe { place.read_volatile() })
     }
 
-    /// Returns the completion at this index.
+    /// Returns a copy of the completion at this index of the completion queue.
     pub(super) fn completion(&self, index: u32) -> Completion {
         let bytes = if self.flags & setup::LONG_COMPLETIONS != 0 { 32 } else { 16 };
         let place = self.completions.wrapping_add((index & self.completion_mask) as usize * bytes).cast::<Completion>();

@@ -1,5 +1,5 @@
-//! Functions of liburing 2 that may submit entries, look for completions, or register files. The inline functions of its headers call
-//! them when they need the kernel.
+//! Wrappers of liburing 2's functions that may submit entries, examine completions, or register files. The inline functions of its headers
+//! call them when they need the kernel.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::layout::{LibraryRing, Queues};
@@ -12,14 +12,14 @@ use crate::{clock, errno};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Resolves the functions if liburing is loaded.
+/// Resolves liburing's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if LIBURING.first().is_some_and(|slot| !slot.address().is_null()) {
         LIBURING.iter().for_each(|slot| _ = slot.address());
     }
 }
 
-/// True if the functions belong to liburing 2, whose structures are known.
+/// True if the resolved functions belong to liburing 2, whose structures are known.
 fn is_known() -> bool {
     const UNKNOWN: u8 = 0;
     const YES: u8 = 1;
@@ -32,7 +32,7 @@ fn is_known() -> bool {
     IS.load(Ordering::Relaxed) == YES
 }
 
-/// Returns the ring, its queues, and the index past the last entry that the program has prepared.
+/// Returns the ring, its queues, and the index after the last entry that the program has prepared.
 fn ring_of(ring: *const LibraryRing) -> Option<(&'static Ring, Queues, u32)> {
     if !is_known() {
         return None;
@@ -45,7 +45,7 @@ fn ring_of(ring: *const LibraryRing) -> Option<(&'static Ring, Queues, u32)> {
     Some((ring, queues, prepared))
 }
 
-/// Runs `call`, which may submit the prepared entries if `submits`, and may wait for completions.
+/// Runs and records `call`, which may wait for completions and, if `submits` is true, submit the prepared entries.
 fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let Some((known, queues, prepared)) = ring_of(ring) else { return thread.in_library(call) };
@@ -64,7 +64,7 @@ fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) 
     result
 }
 
-/// Runs `call`, which destroys the ring.
+/// Runs `call`, which destroys the ring; records its last completions before.
 fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
     if record::is_on() && is_known() {
         // SAFETY: the program's own ring, before it is destroyed.
@@ -79,7 +79,7 @@ fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
     call();
 }
 
-/// Runs `call`, which creates a ring; an earlier ring at the same address is gone.
+/// Runs `call`, which creates a ring, and adds the ring to the table. An earlier ring at the same address no longer exists.
 fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let result = thread.in_library(call);
@@ -99,7 +99,8 @@ fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which registers the listed descriptors from index `at` on; it returns 0 or, if `counts`, their number.
+/// Runs `call`, which registers the listed descriptors with the ring, from index `at` on. It returns 0 or, if `counts` is true, their
+/// number.
 fn registering(
     ring: *const LibraryRing,
     at: c_uint,
@@ -125,7 +126,7 @@ fn registering(
     result
 }
 
-/// Runs `call`, after which no files are registered.
+/// Runs `call`, which unregisters all files of the ring.
 fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let result = thread.in_library(call);
@@ -135,7 +136,7 @@ fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_in
     result
 }
 
-/// Return value of a function that the loaded liburing lacks.
+/// Return value of a wrapped function that the loaded liburing lacks, by result type.
 trait Missing {
     const ANSWER: Self;
 }
@@ -159,19 +160,19 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| using(ring, true, || real(ring, least));
     [io_uring_submit_and_wait_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, true, || real(ring, found, least, timeout, mask));
-    /// io_uring_submit_and_wait_min_timeout(3) of liburing 2.8.
+    /// io_uring_submit_and_wait_min_timeout(3) (liburing 2.8 and later).
     [io_uring_submit_and_wait_min_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, wait: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, true, || real(ring, found, least, timeout, wait, mask));
-    /// io_uring_submit_and_wait_reg(3) of liburing 2.9.
+    /// io_uring_submit_and_wait_reg(3) (liburing 2.9 and later).
     [io_uring_submit_and_wait_reg](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, index: c_int) -> c_int
         = |real| using(ring, true, || real(ring, found, least, index));
-    /// Called by the inline io_uring_wait_cqe(3) when there is no completion yet.
+    /// __io_uring_get_cqe, called by the inline io_uring_wait_cqe(3) when there is no completion yet.
     [__io_uring_get_cqe](ring: *mut LibraryRing, found: *mut *mut c_void, submit: c_uint, least: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, submit > 0, || real(ring, found, submit, least, mask));
-    /// io_uring_wait_cqes(3). On kernels before 5.11 it also submits prepared entries, unseen.
+    /// io_uring_wait_cqes(3). On kernels before 5.11 it also submits prepared entries, which the tracer does not see.
     [io_uring_wait_cqes](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, mask));
-    /// io_uring_wait_cqes_min_timeout(3) of liburing 2.8.
+    /// io_uring_wait_cqes_min_timeout(3) (liburing 2.8 and later).
     [io_uring_wait_cqes_min_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, wait: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, wait, mask));
     [io_uring_wait_cqe_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, timeout: *mut c_void) -> c_int
@@ -190,12 +191,12 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| starting(ring, || real(entries, ring, flags));
     [io_uring_queue_init_params](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters));
-    /// io_uring_queue_init_mem(3) of liburing 2.5.
+    /// io_uring_queue_init_mem(3) (liburing 2.5 and later).
     [io_uring_queue_init_mem](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void, memory: *mut c_void, bytes: usize) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters, memory, bytes));
     [io_uring_queue_mmap](descriptor: c_int, parameters: *mut c_void, ring: *mut LibraryRing) -> c_int
         = |real| starting(ring, || real(descriptor, parameters, ring));
-    /// io_uring_queue_exit(3): last chance to read the ring's completions.
+    /// io_uring_queue_exit(3). The ring's remaining completions are recorded before.
     [io_uring_queue_exit](ring: *mut LibraryRing) -> ()
         = |real| leaving(ring, || real(ring));
     [io_uring_register_files](ring: *mut LibraryRing, files: *const c_int, count: c_uint) -> c_int
@@ -208,16 +209,16 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| registering(ring, at, files, count, true, || real(ring, at, files, tags, count));
     [io_uring_register_files_sparse](ring: *mut LibraryRing, count: c_uint) -> c_int
         = |real| unregistering(ring, || real(ring, count));
-    /// io_uring_setup(2) of liburing 2.3.
+    /// io_uring_setup(2), exported by liburing 2.3 and later.
     [io_uring_setup](entries: c_uint, about: *mut c_void) -> c_int
         = |real| setting_up(about, || by_library(|| real(entries, about))) as c_int;
-    /// io_uring_enter(2) of liburing 2.3.
+    /// io_uring_enter(2), exported by liburing 2.3 and later.
     [io_uring_enter](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask))) as c_int;
-    /// io_uring_enter(2) with a size, of liburing 2.3.
+    /// io_uring_enter(2) with a size argument, exported by liburing 2.3 and later.
     [io_uring_enter2](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void, bytes: usize) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask, bytes))) as c_int;
-    /// io_uring_register(2) of liburing 2.3.
+    /// io_uring_register(2), exported by liburing 2.3 and later.
     [io_uring_register](ring: c_uint, what: c_uint, argument: *const c_void, count: c_uint) -> c_int
         = |real| registering_any(ring as c_int, what, argument, count, || by_library(|| real(ring, what, argument, count))) as c_int;
     [io_uring_unregister_files](ring: *mut LibraryRing) -> c_int

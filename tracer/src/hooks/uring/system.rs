@@ -11,16 +11,16 @@ use crate::record::{self, Call};
 use crate::{clock, errno, handles, sys};
 use libc::{c_int, c_long, c_uint, c_void};
 
-// mmap(2) offsets of a ring's parts (IORING_OFF_...).
+// mmap(2) offsets of the parts of a ring (IORING_OFF_...).
 const RING_AT: i64 = 0;
 const COMPLETIONS_AT: i64 = 0x800_0000;
 const ENTRIES_AT: i64 = 0x1000_0000;
-/// One mapping holds both rings (IORING_FEAT_SINGLE_MMAP).
+/// Feature IORING_FEAT_SINGLE_MMAP: one mapping holds both queues.
 const ONE_MAPPING: u32 = 1 << 0;
-/// The descriptor is an index into the thread's registered rings (IORING_ENTER_REGISTERED_RING).
+/// Flag IORING_ENTER_REGISTERED_RING: the descriptor is an index into the thread's registered rings.
 const REGISTERED_RING: c_uint = 1 << 4;
 
-/// The tracer's own mapping of a ring.
+/// The tracer's own read-only mapping of a ring.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Mapping {
@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<
 
 static MAPPINGS: Table<Mapped> = Table::new();
 
-/// Reserves address space. For the constructor.
+/// Reserves address space for the records. Called by the library's constructor.
 pub(crate) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
@@ -41,7 +41,7 @@ fn of(mapped: &Mapped) -> Mapping {
     unsafe { std::ptr::from_ref(mapped).cast::<Mapping>().read() }
 }
 
-/// Stores the mapping in a record that is never freed: another thread may still read it when the ring is gone.
+/// Stores `mapping` in a record that is never freed, since another thread may still read it when the ring no longer exists.
 fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
     // SAFETY: the record has room for it and is aligned; see the assertion.
@@ -49,7 +49,7 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     MAPPINGS.push(record).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
 }
 
-/// Maps part of a ring read-only; children do not inherit the mapping.
+/// Maps `bytes` bytes of a ring read-only; forked children do not inherit the mapping. Returns (address, bytes).
 fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
     let nowhere = std::ptr::null_mut::<u8>();
     // SAFETY: a new mapping touches nothing that exists.
@@ -69,7 +69,7 @@ fn unmap(mapping: &Mapping) {
     }
 }
 
-/// Maps a newly created ring.
+/// Maps a newly created ring into the tracer's memory.
 fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     let unseen = setup::OWN_MEMORY | setup::NO_DESCRIPTOR | !setup::KNOWN;
     if about.flags & unseen != 0 || !about.entries.is_power_of_two() || !about.completions.is_power_of_two() {
@@ -96,7 +96,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     Some(mapping)
 }
 
-/// Runs `call`, which creates a ring and returns its descriptor.
+/// Runs `call`, which creates a ring and returns its descriptor; adds the ring to the table.
 pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
     let (Ok(number), Some(thread)) = (c_int::try_from(result), record::thread()) else { return result };
@@ -122,7 +122,7 @@ pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> 
     result
 }
 
-/// Runs `call`, which submits up to `count` entries and may wait for completions.
+/// Runs and records `call`, which submits up to `count` entries and may wait for completions.
 pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread().filter(|thread| rings::any() && !thread.is_in_library()) else { return call() };
     let name = Name::Descriptor(number);
@@ -150,7 +150,7 @@ pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, ca
     result
 }
 
-/// `struct io_uring_rsrc_update2`; the older structures begin with the same fields.
+/// `struct io_uring_rsrc_update2`, which updates registered files; the older structures begin with the same fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Update {
@@ -161,7 +161,7 @@ struct Update {
     count: u32,
 }
 
-/// `struct io_uring_rsrc_register`.
+/// `struct io_uring_rsrc_register`, which registers files.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Register {
@@ -171,7 +171,7 @@ struct Register {
     files: u64,
 }
 
-/// Runs `call`, which registers something with a ring.
+/// Runs `call`, which registers files or other resources with a ring; tracks the registered files.
 pub(in crate::hooks) fn registering(
     number: c_int,
     what: c_uint,
@@ -216,9 +216,9 @@ pub(in crate::hooks) fn registering(
     result
 }
 
-/// Notes descriptors that were registered with the ring, from index `at` on.
+/// Records which descriptors were registered with the ring, from index `at` on.
 pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) {
-    /// IORING_REGISTER_FILES_SKIP: leaves the entry unchanged.
+    /// IORING_REGISTER_FILES_SKIP: this index keeps its registered file.
     const STAYS: c_int = -2;
     if files.is_null() {
         return;
@@ -236,14 +236,14 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
     errno.restore();
 }
 
-/// Ends the ring of descriptor `number`, which is about to be closed.
+/// Ends the ring with descriptor `number`, which is about to be closed: records its last completions and unmaps it.
 pub(in crate::hooks) fn closing(number: c_int) {
     if rings::any() && record::is_on() && crate::process::is_own() {
         ending_range(number as c_uint, number as c_uint);
     }
 }
 
-/// Ends the rings of the descriptors `first` to `last`, which are about to be closed.
+/// Ends the rings with descriptors `first` to `last`, which are about to be closed.
 #[cold]
 pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     let errno = errno::save();
@@ -257,13 +257,13 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     errno.restore();
 }
 
-/// Returns the number of operations on open rings that have not been seen to complete.
+/// Returns the number of operations on open rings whose completion has not been seen.
 pub(crate) fn unseen() -> u64 {
     let rings = rings::descriptors(0, c_uint::MAX);
     rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()
 }
 
-/// Runs a liburing function that may make its system call through syscall(2).
+/// Runs a liburing function such that a system call that it makes through syscall(2) is not recorded a second time; returns its result.
 pub(super) fn by_library(call: impl FnOnce() -> c_int) -> c_long {
     crate::tls::current().in_library(call).into()
 }

@@ -1,4 +1,4 @@
-//! Inspection of a ring's queues before and after a call that may move them, and of the time that the call blocks its thread.
+//! Examines a ring's queues before and after a call that may move them, and records the time that the call blocks its thread.
 
 use super::entries;
 use super::layout::{Queues, setup};
@@ -11,16 +11,17 @@ use crate::record::Call;
 use crate::tls::Thread;
 use std::ops::Range;
 
-/// Entries that a call is about to submit, by turn.
+/// Range of entries that a call is about to submit, by sequence number (turn).
 #[derive(Clone, Copy)]
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
-    /// Target of the last recorded entry.
+    /// Target of the last entry on a recorded file.
     to_file: Option<Sent>,
 }
 
-/// Records the time that a call blocked its thread, if it returned a file operation's completion (wait) or else submitted one (submit).
+/// Records the time that a call blocked its thread: as a wait if the call returned the completion of a file operation (`ended`), else as a
+/// submission if it submitted one (`handed_over`).
 pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Option<Sent>) {
     if let Some(sent) = ended {
         timer.kept_for(end, sent, &POSIX_WAIT);
@@ -29,18 +30,18 @@ pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Opti
     }
 }
 
-/// Returns the turn of the entry at `index`, which is not before `turn`.
+/// Converts the 32-bit queue index `index` to the sequence number (turn) of its entry, which is not below `turn`.
 fn turn_of(index: u32, turn: u64) -> u64 {
     turn + u64::from(index.wrapping_sub(turn as u32))
 }
 
-/// Returns the distance of `index` after `turn`; 0 if it is not after it.
+/// Returns how far `index` is ahead of `turn`; 0 if it is not ahead.
 fn behind(index: u32, turn: u64) -> u32 {
     let distance = index.wrapping_sub(turn as u32);
     if distance.cast_signed() > 0 { distance } else { 0 }
 }
 
-/// Notes the entries up to index `to`, which a call is about to submit.
+/// Adds the entries up to index `to`, which a call is about to submit, to the pending operations.
 pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver {
     let mut from = ring.submitted();
     // The kernel has taken entries that were never inspected.
@@ -62,7 +63,8 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
     HandedOver { from, to, to_file }
 }
 
-/// Settles a submission after the call has returned: withdraws entries that the kernel did not take. Returns the target of a taken entry.
+/// Completes the bookkeeping after the submitting call has returned: removes entries that the kernel did not accept. Returns the target of
+/// an accepted entry.
 pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<Sent> {
     let taken = queues.taken();
     if queues.flags & setup::POLLED != 0 {
@@ -85,14 +87,14 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> 
     entries.to_file.filter(|_| until > entries.from)
 }
 
-/// Confirms entries whose descriptors the kernel has taken.
+/// Confirms the targets of entries whose descriptors the kernel has resolved.
 fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
     for turn in turns {
         queues.entry(turn as u32).into_iter().for_each(|entry| entries::taken(ring, &entry, turn));
     }
 }
 
-/// Records the completions present; returns the target of the last recorded one.
+/// Records all completions that are in the queue and were not seen before; returns the target of the last recorded one.
 pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<Sent> {
     let mut file = None;
     let behind = queues.completed();
@@ -118,7 +120,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// Ends a ring that is about to go: last chance to record its completions.
+/// Ends a ring that is about to be destroyed; its remaining completions are recorded now or never.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);
@@ -127,7 +129,7 @@ pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues)
     pending::abandon(ring.owner());
 }
 
-/// Returns the number of entries that the kernel has taken and that were never inspected.
+/// Returns the number of entries that the kernel accepted but the tracer never examined.
 pub(super) fn unseen(ring: &Ring, queues: &Queues) -> u64 {
     behind(queues.taken(), ring.submitted()).into()
 }

@@ -1,4 +1,4 @@
-//! Compiler of the workload programs in testdata/workloads; each variant is built once per test run.
+//! Compiles the test programs in testdata/workloads. Each program is built once per test run and set of flags.
 
 use super::have;
 use std::collections::BTreeMap;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Compiler of a workload.
+/// Compiler for a test program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Compiler {
     /// The system's C compiler.
     Cc,
     /// The system's C++ compiler.
     Cxx,
-    /// MPICH's wrapper of the C compiler.
+    /// MPICH's wrapper for the C compiler.
     Mpich,
-    /// Open MPI's wrapper of the C compiler.
+    /// Open MPI's wrapper for the C compiler.
     OpenMpi,
-    /// MPICH's wrapper of gfortran.
+    /// MPICH's wrapper for gfortran.
     MpichFortran,
-    /// Open MPI's wrapper of gfortran.
+    /// Open MPI's wrapper for gfortran.
     OpenMpiFortran,
 }
 
@@ -35,7 +35,7 @@ impl Compiler {
         }
     }
 
-    /// Returns the flags for all programs. mpif.h causes warnings, which are off.
+    /// Returns the compiler flags for all programs. Warnings are off where mpif.h causes them.
     const fn flags(self) -> &'static [&'static str] {
         match self {
             Self::MpichFortran | Self::OpenMpiFortran => &["-w", "-fallow-argument-mismatch", "-pthread"],
@@ -54,17 +54,17 @@ impl Compiler {
     }
 }
 
-/// Returns the path of a file of testdata/workloads.
+/// Returns the path of a file in testdata/workloads.
 pub(crate) fn workload_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/workloads").join(name)
 }
 
-/// Builds the workload `name` (without suffix) with default flags.
+/// Builds the test program `name` (without suffix) with default flags; returns its path.
 pub(crate) fn workload(name: &'static str) -> PathBuf {
     workload_with(name, Compiler::Cc, &["-O1"])
 }
 
-/// Builds the workload with the given compiler and flags.
+/// Builds the test program `name` with the given compiler and flags; returns its path.
 pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'static str]) -> PathBuf {
     type Key = (&'static str, Compiler, Vec<&'static str>);
     static BUILT: Mutex<BTreeMap<Key, PathBuf>> = Mutex::new(BTreeMap::new());
@@ -73,7 +73,8 @@ pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'s
     built.entry((name, compiler, flags.to_vec())).or_insert_with(build).clone()
 }
 
-/// Builds the workload with HDF5 (package `hdf5-<build>` of pkg-config(1)); `None`, with a message, if missing.
+/// Builds a test program with HDF5 (package `hdf5-<build>` of pkg-config(1)); returns its path. If HDF5 is missing, returns `None` and
+/// prints a message.
 pub(crate) fn workload_hdf5(name: &str, compiler: Compiler, hdf5: &str, flags: &[&str]) -> Option<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -108,7 +109,7 @@ fn build(name: &str, compiler: Compiler, flags: &[&str], variant: &str) -> PathB
     program
 }
 
-/// Returns the system's Python, for which distributions package mpi4py and h5py.
+/// Returns the system's Python interpreter, for which distributions package mpi4py and h5py; `None` if there is none.
 pub(crate) fn python() -> Option<PathBuf> {
     let system = PathBuf::from("/usr/bin/python3");
     system.is_file().then_some(system).or_else(|| have("python3").then(|| "python3".into()))

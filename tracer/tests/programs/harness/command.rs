@@ -1,4 +1,4 @@
-//! Runner of programs, alone or on ranks, with or without the preloaded library; limited in time.
+//! Runs programs, alone or on MPI ranks, with or without the preloaded library, under a time limit.
 
 use super::{Compiler, Scratch, Traces, have, library, read_log};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Time limit for one program, in seconds.
 const LIMIT_SECONDS: &str = "240";
 
-/// Program to run, with its settings.
+/// Program to run, with its arguments, environment and MPI.
 pub(crate) struct Launch<'a> {
     scratch: &'a Scratch,
     command: Vec<OsString>,
@@ -20,7 +20,7 @@ pub(crate) struct Launch<'a> {
     variables: Vec<(OsString, Option<OsString>)>,
 }
 
-/// Result of a run.
+/// Result of a program's run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Exit code, or 128 + signal.
@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
 }
 
 impl<'a> Launch<'a> {
-    /// Returns a launch of `program` under the tracer, with outputs in the scratch directory.
+    /// Returns a launch of `program` with the tracer preloaded, and outputs in the scratch directory.
     pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
         let (command, directory) = (vec![program.as_ref().into()], scratch.root().to_owned());
         let launch = Self { scratch, command, mpi: None, preload: true, directory, variables: Vec::new() };
@@ -47,7 +47,7 @@ impl<'a> Launch<'a> {
         arguments.into_iter().fold(self, Self::arg)
     }
 
-    /// Runs the program in the data directory instead of the scratch directory.
+    /// Sets the working directory to the data directory, instead of the scratch directory.
     pub(crate) fn in_data(mut self) -> Self {
         self.directory = self.scratch.data();
         self
@@ -58,19 +58,19 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Unsets a variable.
+    /// Unsets an environment variable.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.variables.push((name.into(), None));
         self
     }
 
-    /// Runs the program without the library.
+    /// Runs the program without the preloaded library.
     pub(crate) fn untraced(mut self) -> Self {
         self.preload = false;
         self
     }
 
-    /// Runs the program on `ranks` ranks of an MPI.
+    /// Runs the program on `ranks` MPI ranks.
     pub(crate) fn ranks(mut self, mpi: Compiler, ranks: u32) -> Self {
         self.mpi = Some((mpi, ranks));
         self
@@ -118,7 +118,7 @@ impl<'a> Launch<'a> {
         Outcome { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
-    /// Runs the program, asserts success, and returns its own log and its traces.
+    /// Runs the program and asserts exit code 0. Returns the operations in its own log, and its traces.
     pub(crate) fn traced(self) -> (Vec<super::Op>, Traces) {
         let scratch = self.scratch;
         let outcome = self.run();
@@ -134,7 +134,7 @@ fn joined(name: &OsStr, value: &OsStr) -> OsString {
     both
 }
 
-/// Returns the launcher of an MPI, with the options needed on a small machine.
+/// Returns the MPI launcher, with the options needed on a machine with few CPUs.
 fn launcher(mpi: Compiler) -> &'static [&'static str] {
     match mpi {
         Compiler::Mpich | Compiler::MpichFortran => &["mpirun.mpich"],

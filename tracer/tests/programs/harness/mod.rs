@@ -1,4 +1,4 @@
-//! Common test harness: compiles a workload, runs it with the library preloaded, reads its own log and the trace.
+//! Common helpers of the tests: compile a test program, run it with the library preloaded, read the program's own log and the trace.
 
 mod build;
 mod command;
@@ -21,26 +21,27 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Reports a skipped test whose requirement scripts/setup.sh installs, bypassing output capture: a failure in CI (scripts/test.sh).
+/// Reports a skipped test whose requirement scripts/setup.sh could install. The message bypasses output capture; CI treats it as a failure
+/// (scripts/test.sh).
 pub(crate) fn skip(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
 }
 
-/// Reports a skipped test that this machine, its kernel or its release cannot run.
+/// Reports a skipped test that this machine, its kernel or its distribution cannot run.
 pub(crate) fn skip_here(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "skipped here: {name}: {why}");
 }
 
-/// Returns true if a program is in `PATH`.
+/// Returns true if an executable of this name is in `PATH`.
 pub(crate) fn have(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Returns the library under test: `DXT_TRACER_LIB`, or an up-to-date build by cargo in this test's target directory and profile. (Cargo
-/// does not build a cdylib for the tests of its own package.)
+/// Returns the path of the tracer library under test: `DXT_TRACER_LIB`, or a build by cargo in this test's target directory and profile.
+/// (Cargo does not build a package's cdylib for the package's own tests.)
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -49,7 +50,7 @@ pub(crate) fn library() -> &'static Path {
     })
 }
 
-/// Returns libdxt_static.a beside the library under test; built if the library was.
+/// Returns the path of libdxt_static.a beside the library under test. It is built if the library was.
 pub(crate) fn static_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -62,18 +63,18 @@ pub(crate) fn static_library() -> &'static Path {
     })
 }
 
-/// Returns dxt-analyze of the tests' profile, which `cargo test --workspace` builds.
+/// Returns the path of dxt-analyze in the tests' profile, as built by `cargo test --workspace`.
 pub(crate) fn analyzer() -> PathBuf {
     profile_dir().join("dxt-analyze")
 }
 
-/// Returns cargo's output directory for the tests' profile.
+/// Returns cargo's output directory for the profile of the tests.
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("failed to find this test's path");
     exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()
 }
 
-/// Returns the launcher under test: `DXT_TEST_RUN`, or a build by cargo as for the library.
+/// Returns the path of dxt-run under test: `DXT_TEST_RUN`, or a build by cargo as for the library.
 pub(crate) fn dxt_run() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
     LAUNCHER.get_or_init(|| {
@@ -85,7 +86,7 @@ fn built_library() -> PathBuf {
     built("dxt-tracer").join("libdxt_tracer.so")
 }
 
-/// Builds a package; returns its output directory.
+/// Builds a package by cargo; returns the output directory.
 fn built(package: &str) -> PathBuf {
     let profile_dir = profile_dir();
     let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");

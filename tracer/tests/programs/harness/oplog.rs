@@ -1,9 +1,9 @@
-//! Programs' own logs (testdata/workloads/oplog.h), and their comparison with the traces.
+//! Reader of the logs that test programs write of their own operations (testdata/workloads/oplog.h), and comparison with the traces.
 
 use super::Scratch;
 use std::collections::BTreeMap;
 
-/// Operation as logged by the program or recorded in the trace.
+/// I/O operation, as logged by the program or as recorded in the trace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Op {
     pub(crate) pid: u32,
@@ -14,12 +14,12 @@ pub(crate) struct Op {
     pub(crate) offset: i64,
     pub(crate) length: u64,
     pub(crate) path: String,
-    /// Error number; 0 on success.
+    /// Error number of a failed operation; 0 on success.
     pub(crate) errno: u16,
 }
 
 impl Op {
-    /// Returns true if the call submits asynchronous operations, or waits for them.
+    /// Returns true if the call submits asynchronous operations or waits for them, and so transfers no data itself.
     pub(crate) fn keeps(&self) -> bool {
         matches!(self.name.as_str(), "submit" | "wait") && ["POSIX", "MPIIO"].contains(&self.layer.as_str())
     }
@@ -74,16 +74,16 @@ pub(crate) fn read_ranks(scratch: &Scratch) -> BTreeMap<u32, i32> {
     words.map(|(pid, rank)| (pid.parse().expect("a pid"), rank.parse().expect("a rank"))).collect()
 }
 
-/// Extent to which the order must agree.
+/// Order that program log and trace must share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All operations of a thread.
+    /// Same order of all operations of a thread.
     Thread,
-    /// Operations of a thread on one file through one layer; some programs log an operation late.
+    /// Same order of a thread's operations on one file through one layer, since some programs log an operation late.
     File,
 }
 
-/// Asserts that the trace has exactly the program's operations, per thread and in order.
+/// Asserts that the trace has exactly the operations that the program logged, in the required order.
 #[track_caller]
 pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     let groups = |ops: &[Op]| {
@@ -106,8 +106,8 @@ pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     assert!(faults.is_empty(), "{} groups differ:\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
 }
 
-/// Returns true if the trace agrees with the program. The offset may be unknown in two cases only: ordered calls in which one rank writes
-/// another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
+/// Returns true if the recorded operation equals the logged one. The recorded offset may be unknown in two cases only: ordered MPI-IO calls
+/// in which one rank writes another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
 fn agree(did: &Op, told: &Op) -> bool {
     let by_others = told.mode == "ordered" || told.name.ends_with("_ordered") || told.name.ends_with("_shared");
     let unknown = told.offset == -1 && by_others;

@@ -1,4 +1,4 @@
-//! Directory of a test, with `data/` for the program and `traces/` for the tracer. Removed when the test passes.
+//! Temporary directory of a test, with `data/` for the program and `traces/` for the tracer. Removed if the test passes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ impl Scratch {
         &self.root
     }
 
-    /// Returns the directory of the program's files.
+    /// Returns the directory for the program's files, `data/`.
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
@@ -33,12 +33,12 @@ impl Scratch {
         self.root.join("traces")
     }
 
-    /// Returns the directory of the spools, created by the tracer.
+    /// Returns the directory for spools, which the tracer creates.
     pub(crate) fn spools(&self) -> PathBuf {
         self.root.join("spools")
     }
 
-    /// Returns the path prefix of the programs' own logs.
+    /// Returns the path prefix of the logs that test programs write.
     pub(crate) fn log(&self) -> PathBuf {
         self.root.join("logs/log")
     }

@@ -1,4 +1,4 @@
-//! Reader of spools left by processes, based on the format's own reader; makes traces of them.
+//! Reads spools (files in which running or killed processes keep recorded calls) with the format's own reader, and converts them to traces.
 
 use super::Scratch;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use trace_format::read::{Source, Trace};
 use trace_format::spool::{Cut, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
-/// Sparse spool file, of which only the used ranges are read.
+/// Sparse spool file. Only ranges with data are read.
 struct Sparse(File);
 
 impl Source for Sparse {
@@ -32,13 +32,13 @@ pub(crate) fn spools(scratch: &Scratch) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the spill of the spool's process.
+/// Returns the contents of the spill file of the spool's process; empty if there is none.
 fn spill(spool: &Path) -> Vec<u8> {
     let name = spool.file_name().and_then(|name| spill_name(name.to_str()?)).expect("a spool's name");
     std::fs::read(spool.with_file_name(name)).unwrap_or_default()
 }
 
-/// Encodes the only spool, of a running process, as a trace; also returns the number of calls that may be counted twice.
+/// Converts the only spool, of a process that still runs, to an encoded trace. Also returns the number of calls that may be counted twice.
 pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     let path = spools(scratch).pop().expect("a spool");
     let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
@@ -50,8 +50,8 @@ pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     (bytes, recovered.uncertain)
 }
 
-/// Waits, some seconds at most, for threads of programs that have this folder among their arguments. A launcher may end before the ranks
-/// that it killed, and a process's first thread before the one that renames the trace.
+/// Waits a few seconds for the end of all threads of programs that have this folder among their arguments. A launcher may end before the
+/// ranks that it killed, and a process's first thread before the thread that renames the trace.
 fn wait_until_gone(folder: &Path) {
     let folder = folder.as_os_str().as_bytes();
     let runs = |thread: std::fs::DirEntry| {
@@ -69,7 +69,8 @@ fn wait_until_gone(folder: &Path) {
     }
 }
 
-/// Makes a trace of each non-empty spool and removes the spool, once its process ended; returns the number of calls possibly counted twice.
+/// Converts each non-empty spool of an ended process to a trace, and removes the spool. Returns the number of calls that may be counted
+/// twice.
 pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     wait_until_gone(scratch.root());
@@ -92,7 +93,7 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     uncertain
 }
 
-/// Returns true if the trace that was being written exists, under its name or with a number added.
+/// Returns true if the trace exists that the process was writing when it was killed, under its own name or with a number appended.
 fn is_there(cut: &Cut) -> bool {
     let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };

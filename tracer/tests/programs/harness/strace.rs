@@ -1,11 +1,11 @@
-//! Kernel's view: number and bytes of the calls on each file, by strace(1).
+//! Number and bytes of the calls on each file as the kernel sees them, by strace(1).
 
 use super::{Outcome, Scratch, have, skip, skip_here};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Calls and bytes, by path and the tracer's operation name (`read`, `write`).
+/// Number of calls and bytes, by path and by the tracer's name of the operation (`read`, `write`).
 pub(crate) type Calls = BTreeMap<(String, String), (u64, u64)>;
 
 /// Runs a command under strace and returns its calls on files under `dir`; `None` if strace cannot run here.
@@ -34,7 +34,7 @@ pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option
     let outcome = Outcome { code: output.status.code().unwrap_or(-1), stdout, stderr };
     let mut calls = Calls::new();
     let report = std::fs::read_to_string(&out).expect("failed to read strace's report");
-    // A call interrupted in the report by another thread's call is reported in two lines.
+    // strace prints a call in two parts if another thread's call interrupts it.
     let mut unfinished: BTreeMap<&str, String> = BTreeMap::new();
     for line in report.lines() {
         let Some((pid, rest)) = line.split_once(' ') else { continue };
@@ -50,7 +50,7 @@ pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option
     Some((outcome, calls))
 }
 
-/// Adds a line such as `pwrite64(3</data/x>, "..."..., 100, 0) = 100`.
+/// Adds the call in a line of strace output, such as `pwrite64(3</data/x>, "..."..., 100, 0) = 100`.
 fn count(calls: &mut Calls, line: &str, dir: &Path) {
     let parts = line.trim_start().split_once('(').and_then(|(name, rest)| {
         let path = rest.split_once('<')?.1.split_once('>')?.0;

@@ -1,4 +1,4 @@
-//! Reader of the traces of a run, based on the format's own reader; checks the invariants of every trace on the way.
+//! Reads all traces of a run with the format's own reader, and checks the invariants of every trace.
 
 use super::{Calls, Op};
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +10,10 @@ use trace_format::profile::Profile;
 use trace_format::read::{Decoder, Trace};
 use trace_format::spread::Spread;
 
-/// Segment with resolved ids.
+/// Recorded call (segment), with IDs replaced by names.
 #[derive(Clone, Debug)]
 pub(crate) struct Seg {
-    /// Operation of the segment.
+    /// Operation, file, offset and length of the call.
     pub(crate) op: Op,
     /// True if made inside an MPI-IO call.
     pub(crate) nested: bool,
@@ -27,61 +27,61 @@ pub(crate) struct Seg {
     pub(crate) end_ns: u64,
 }
 
-/// Operations of one stream without segments.
+/// Calls of one stream that are only counted and have no segments.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingOps {
-    /// Operation and file; offset and length are 0.
+    /// Operation and file of the calls. Offset and length are 0.
     pub(crate) op: Op,
     /// True if made inside an MPI-IO call.
     pub(crate) nested: bool,
-    /// Number of calls, bytes and times.
+    /// Number of calls, bytes, and times.
     pub(crate) counters: Counters,
 }
 
-/// Process region of a trace.
+/// Data of one process (a process region) in a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTrace {
-    /// Description of the process.
+    /// Description of the process: rank, pid, node, times.
     pub(crate) info: ProcessInfo,
-    /// Operations without segments.
+    /// Calls that have no segments.
     pub(crate) missing: Vec<MissingOps>,
     pub(crate) notes: Vec<Note>,
-    /// Complete process block.
+    /// Process block as decoded from the trace.
     pub(crate) block: Process,
-    /// Paths of the process's files, by index.
+    /// Paths of the process's files, by file index.
     pub(crate) paths: Vec<String>,
-    /// Profiles by layer and path.
+    /// Access profiles, by layer and path.
     pub(crate) profiles: BTreeMap<(String, String), Profile>,
-    /// Number of ranks reduced into the record, and spreads over these by layer and path.
+    /// Number of ranks reduced into this record (0: none), and their spreads by layer and path.
     pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
-/// Traces of a directory.
+/// Contents of all traces in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// Finished trace files.
+    /// Paths of complete trace files.
     pub(crate) files: Vec<PathBuf>,
-    /// Incomplete files.
+    /// Paths of incomplete trace files.
     pub(crate) unfinished: Vec<PathBuf>,
-    /// Job blocks of the files.
+    /// Job blocks of the trace files.
     pub(crate) jobs: Vec<Job>,
-    /// Process regions of the files.
+    /// Process regions of all trace files.
     pub(crate) processes: Vec<ProcessTrace>,
-    /// Segments, per thread in order of recording.
+    /// Segments of successful calls, per thread in order of recording.
     pub(crate) segments: Vec<Seg>,
-    /// Segments of failed calls, in the same order.
+    /// Segments of failed calls, per thread in order of recording.
     pub(crate) failures: Vec<Seg>,
 }
 
 impl Traces {
-    /// Reads every trace of `dir`; there must be no unfinished one.
+    /// Reads every trace in `dir`; asserts that none is incomplete.
     pub(crate) fn read(dir: &Path) -> Self {
         let traces = Self::read_finished(dir);
         assert_eq!(traces.unfinished, Vec::<PathBuf>::new());
         traces
     }
 
-    /// Reads every trace of `dir`, of which some may be unfinished because their process was killed.
+    /// Reads every complete trace in `dir`. Others may be incomplete, since their process was killed.
     pub(crate) fn read_finished(dir: &Path) -> Self {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the traces").path()).collect();
@@ -97,7 +97,7 @@ impl Traces {
         traces
     }
 
-    /// Returns the process descriptions in a directory's traces, without decoding segments.
+    /// Returns the descriptions of all processes in a directory's traces, without decoding segments.
     pub(crate) fn summaries(dir: &Path) -> Vec<ProcessInfo> {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let of_file = |file: PathBuf| {
@@ -164,7 +164,8 @@ impl Traces {
         self.jobs.push(trace.job);
     }
 
-    /// Returns start and end of the program's calls under `dir` that submitted (`submit`) or awaited (`wait`) asynchronous operations.
+    /// Returns start and end of the program's calls `name` under `dir`. `name` is `submit` or `wait`: calls that submit asynchronous
+    /// operations, or wait for them.
     pub(crate) fn kept(&self, name: &str, dir: &Path) -> Vec<(u64, u64)> {
         let of = |seg: &&Seg| {
             seg.op.keeps() && !seg.nested && seg.op.name == name && Path::new(&seg.op.path).starts_with(dir)
@@ -172,7 +173,8 @@ impl Traces {
         self.segments.iter().filter(of).map(|seg| (seg.start_ns, seg.end_ns)).collect()
     }
 
-    /// Returns the operations under `dir` through the given layers, without nested calls and those that submit or await asynchronous ones.
+    /// Returns the operations on files under `dir` through the given layers. Nested calls, and calls that submit asynchronous operations or
+    /// wait for them, are excluded.
     pub(crate) fn own_ops(&self, layers: &[&str], dir: &Path) -> Vec<Op> {
         let mut segments: Vec<&Seg> = self
             .segments
@@ -189,7 +191,8 @@ impl Traces {
         failures.map(|seg| seg.op.clone()).collect()
     }
 
-    /// Returns calls and bytes per file under `dir` through POSIX, for comparison with those seen by the kernel.
+    /// Returns number of calls and bytes at the POSIX layer, per file under `dir` and operation, for comparison with those seen by the
+    /// kernel.
     pub(crate) fn calls(&self, dir: &Path) -> Calls {
         let mut calls = Calls::new();
         for op in self.own_ops(&["POSIX"], dir) {
@@ -202,7 +205,7 @@ impl Traces {
         calls
     }
 
-    /// Returns the number and bytes of the program's own operations of this name, recorded or counted as missing.
+    /// Returns number and bytes of the operations `name` on files under `dir`, with or without segments. Nested calls are excluded.
     pub(crate) fn totals(&self, layers: &[&str], name: &str, dir: &Path) -> (u64, u64) {
         let on_record = self.own_ops(layers, dir);
         let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));
@@ -214,7 +217,7 @@ impl Traces {
         on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
-    /// Returns the only process region of this pid.
+    /// Returns the process region of this pid, of which there must be one.
     #[track_caller]
     pub(crate) fn process(&self, pid: u32) -> &ProcessTrace {
         let mut found = self.processes.iter().filter(|process| process.info.pid == pid);
@@ -223,13 +226,13 @@ impl Traces {
         process
     }
 
-    /// Returns the number of segments that no process could keep.
+    /// Returns the number of segments that were lost, over all processes.
     pub(crate) fn missing(&self) -> u64 {
         self.processes.iter().map(|process| process.info.missing).sum()
     }
 }
 
-/// Resolver of the ids in segments.
+/// Tables for replacing the IDs in segments by names.
 struct Meaning<'a> {
     process: &'a Process,
     streams: HashMap<u32, &'a StreamDef>,

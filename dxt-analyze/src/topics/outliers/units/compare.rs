@@ -1,7 +1,8 @@
-//! Finds units that are slower than their peers, for the work they did, by more than chance.
+//! Finds units (ranks, nodes, storage targets or files) that are slower than their peers by more than chance, given the operations they
+//! did.
 //!
-//! 1. *Compare like with like.* Slowness of a unit = its time / usual time of the same operations. The usual time of a size class is the
-//!    median over all units of their mean time per operation.
+//! 1. *Compare similar operations.* Slowness of a unit = its time / usual time of the same operations. The usual time of a size class is
+//!    the median over all units of their mean time per operation.
 //! 2. *Robust score.* On ln(slowness), so that twice as slow and twice as fast are equally far from usual: z = distance from the median /
 //!    max(1.4826 MAD, standard error of the unit). MAD: Iglewicz & Hoaglin, 1993. The standard error keeps a few stalled operations, which
 //!    may hit any unit, from making a slow unit.
@@ -9,8 +10,8 @@
 //!    own MAD. The procedure of Benjamini & Hochberg (JRSS B 57, 1995) limits the expected share of false alarms among all alarms to
 //!    `false_discovery_rate`, for any number of units.
 //!
-//! A unit that passes is an outlier if also z ≥ `modified_z` and slowness ≥ `min_slowdown` times the median. It is none if it does not pass
-//! without its work on slow storage targets ([`met`]).
+//! A unit that passes this test is an outlier if, in addition, z ≥ `modified_z` and slowness ≥ `min_slowdown` times the median. It is no
+//! outlier if it does not pass without its operations on slow storage targets ([`met`]).
 
 pub mod met;
 
@@ -28,35 +29,35 @@ use met::{Blame, Met};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Position of a unit among its peers.
+/// Unit (rank, node, storage target or file) with its slowdown relative to its peers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRow {
-    /// Rank, host, OST index or path.
+    /// Name of the unit: rank, host, OST index or path.
     pub unit: String,
-    /// Number of operations measured.
+    /// Number of operations that were compared.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes transferred by the operations.
     pub bytes: u64,
     /// Time in the operations, ns.
     pub time_ns: u64,
-    /// Bandwidth in bytes per second, or mean duration in ns.
+    /// Bandwidth in bytes per second, or mean duration in ns, depending on the metric.
     pub value: f64,
-    /// Slowdown relative to the median for the same work; below 1 is faster.
+    /// Slowdown: time / usual time of the same operations, relative to the median over units; below 1 is faster.
     pub slower: f64,
-    /// Robust z-score, positive if slow; `None` if there are too few units.
+    /// Robust z-score of the slowdown, positive if slow; `None` if there are too few units.
     pub z: Option<f64>,
-    /// Probability of such a score by chance; `None` if there are too few units.
+    /// Probability of such a z-score by chance; `None` if there are too few units.
     pub p: Option<f64>,
-    /// Time in excess of the same work at the median pace, ns; negative if faster.
+    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if it was faster.
     pub extra_ns: i64,
     /// True if the unit is an outlier.
     pub outlier: bool,
-    /// True if the unit is slow only because of storage targets that were slow for others too.
+    /// True if the unit is slow only because of storage targets that were slow for other units too.
     pub slow_targets: bool,
 }
 
 impl UnitRow {
-    /// Returns the subject of evidence on this unit, which is of `kind`.
+    /// Returns the machine-readable subject of evidence on this unit; `kind` is the kind of unit.
     #[must_use]
     pub fn about(&self, kind: UnitKind) -> About {
         let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
@@ -73,59 +74,59 @@ impl UnitRow {
     }
 }
 
-/// Verdict on a group.
+/// Result of comparing the units of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Too few units to compare.
     TooFew,
-    /// No outliers.
+    /// No unit is an outlier.
     None,
-    /// At least one outlier.
+    /// At least one unit is an outlier.
     Outliers,
 }
 
-/// Units of one group in one time window.
+/// Comparison of the units of one group of operations in one time window.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitGroup {
-    /// Operations that are compared.
+    /// Group of operations that are compared.
     #[serde(flatten)]
     pub group: Group,
-    /// Time window (start, end), ns since the job's start; `None` for all time.
+    /// Time window (start, end), ns since the job's start; `None` if the whole run is compared.
     pub window: Option<(u64, u64)>,
     /// Sample size: number of units.
     pub sample: u64,
-    /// Median over units, in bytes per second or ns.
+    /// Median over units of bandwidth (bytes per second) or mean duration (ns).
     pub median: f64,
     /// Robust standard deviation of ln(slowness) over units.
     pub sigma: f64,
-    /// Estimator of `sigma`.
+    /// Estimator by which `sigma` was computed.
     pub scale: Scale,
-    /// Verdict on the group.
+    /// Result of the comparison.
     pub verdict: Verdict,
-    /// Number of outliers.
+    /// Number of units that are outliers.
     pub outliers: u64,
-    /// Units that are slow only on slow storage targets; not counted as outliers.
+    /// Number of units that are slow only because of slow storage targets; they are not counted as outliers.
     pub on_slow_targets: u64,
-    /// Maximum time of a unit in calls, ns.
+    /// Time in calls of the unit with most time, ns.
     pub most_ns: u64,
-    /// Minimum time of a unit in calls, ns.
+    /// Time in calls of the unit with least time, ns.
     pub least_ns: u64,
-    /// Total time over units in calls, ns.
+    /// Time in calls of all units together, ns.
     pub total_ns: u64,
-    /// Outliers first, then by slowdown, largest first; limited to the requested number.
+    /// Units, outliers first, then by slowdown, largest first; limited to the requested number.
     pub rows: Vec<UnitRow>,
 }
 
-/// Unit during the comparison.
+/// Totals of a unit, as needed for the comparison.
 pub(super) struct Unit {
     key: u64,
     operations: u64,
     bytes: u64,
     time_ns: u64,
-    /// Usual time of its operations, ns.
+    /// Usual time of the unit's operations, ns.
     usual_ns: f64,
-    /// Relative standard error of its time.
+    /// Relative standard error of the unit's time.
     error: f64,
 }
 
@@ -143,7 +144,8 @@ impl Unit {
     }
 }
 
-/// Compares the units of every group; lists the `top` slowest, counts all outliers. `met` holds the units' work on slow storage targets.
+/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met` contains the units' totals on slow storage
+/// targets.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -158,7 +160,7 @@ pub fn compare(
         .iter()
         .filter_map(|((group, window), units)| Judged::new(group, *window, metric, units, &run.thresholds))
         .collect();
-    // All windows of a group are one family of comparisons.
+    // All time windows of a group form one family for multiple testing.
     for family in groups.chunk_by_mut(|a, b| a.group == b.group) {
         let all: Vec<f64> =
             family.iter().flat_map(|judged| judged.units.iter().filter_map(|(_, score)| score.p)).collect();
@@ -173,7 +175,7 @@ pub fn compare(
     groups.into_iter().map(finish).collect()
 }
 
-/// Distance of a unit from its peers.
+/// z-score of a unit's slowness, and values derived from it.
 #[derive(Clone, Copy)]
 pub(super) struct Score {
     pub(super) slower: f64,
@@ -181,25 +183,25 @@ pub(super) struct Score {
     p: Option<f64>,
 }
 
-/// Verdict on a unit, in the order of the result's rows.
+/// Result for a unit, in the order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
-    /// Slow on slow targets only.
+    /// Slow only because of slow storage targets.
     SlowTargets,
     Usual,
 }
 
-/// Units of a group in a window, with their scores.
+/// Units of a group in a time window, with the scores computed for them.
 pub(super) struct Judged {
     group: Group,
     window: u32,
     metric: Metric,
     median: f64,
     robust: Robust,
-    /// Usual time of an operation by size class, ns.
+    /// Usual time of one operation by request size class, ns.
     pub(super) usual: BTreeMap<u8, f64>,
-    /// Degrees of freedom of Student's t; `None` if there are too few units for a verdict.
+    /// Degrees of freedom of Student's t distribution; `None` if there are too few units for a test.
     freedom: Option<f64>,
     units: Vec<(Unit, Score)>,
     limit: f64,
@@ -227,7 +229,7 @@ impl Judged {
         Some(judged)
     }
 
-    /// Returns the unit with its score.
+    /// Returns the unit together with its score.
     pub(super) fn scored(&self, unit: Unit) -> (Unit, Score) {
         let slowness = unit.slowness_ln();
         let z = self.robust.z_with(slowness, unit.error);
@@ -268,7 +270,7 @@ impl Judged {
         let mut units: Vec<(Found, Unit, Score)> = units.into_iter().map(found).collect();
         let count = |what| units.iter().filter(|(found, ..)| *found == what).count() as u64;
         let (outliers, on_slow_targets) = (count(Found::Outlier), count(Found::SlowTargets));
-        // Outliers first: a unit that is slowest by a single stall is no outlier.
+        // Outliers come first: a unit that is slowest because of a single stalled operation is no outlier.
         units.sort_by(|(found, a, of_a), (other, b, of_b)| {
             found.cmp(other).then_with(|| of_b.slower.total_cmp(&of_a.slower)).then_with(|| a.key.cmp(&b.key))
         });
@@ -308,7 +310,7 @@ impl Judged {
     }
 }
 
-/// Returns, per size class, the median over units of the mean time of one operation, in ns.
+/// Returns the usual time of one operation by request size class, ns: the median over units of their mean time.
 fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     let mut means: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
     for (class, cell) in units.values().flatten().filter(|(_, cell)| cell.weight > 0) {
@@ -317,7 +319,7 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// Sums the work of a unit; `usual` holds the usual time of an operation by size class, in ns.
+/// Sums the totals of a unit over size classes; `usual` contains the usual time of one operation by size class, ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;
@@ -328,7 +330,7 @@ pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit
         out.usual_ns += usual.get(class).copied().unwrap_or_default() * cell.weight as f64 / WHOLE as f64;
         if cell.operations > 1 {
             let (count, time) = (cell.operations as f64, cell.time_ns as f64);
-            // Variance of the sum: count times the variance of one operation.
+            // Variance of the sum: number of operations times the variance of one operation.
             variance += (cell.squares as f64 - time * time / count).max(0.0) * count / (count - 1.0);
         }
     }

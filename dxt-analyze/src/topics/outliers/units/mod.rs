@@ -1,8 +1,8 @@
-//! Comparison of ranks, nodes, storage targets or files, per group of operations and, if requested, per time window.
+//! Comparison of units (ranks, nodes, storage targets or files) per group of operations and, if requested, per time window.
 //!
-//! * [`work`]: pass over the segments; work of each unit by request size.
-//! * [`compare`]: expected times, and units that are slower than the rest by more than chance.
-//! * [`compare::met`]: units that are slow only because of slow storage targets, which are to blame instead.
+//! * [`work`]: pass over the segments, which adds up operations, bytes and time of each unit by request size.
+//! * [`compare`]: expected times, and units that are slower than the others by more than chance.
+//! * [`compare::met`]: units that are slow only because of slow storage targets.
 //! * [`windows`], [`stragglers`]: time windows, and the slowest unit in each.
 
 pub mod compare;
@@ -18,27 +18,27 @@ pub use work::{ByProcess, UnitWork, Work};
 
 use crate::model::{Process, ProcessId, Run};
 
-/// Base of the keys of processes without a rank, larger than any rank.
+/// Smallest key of processes without a rank; larger than any rank.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
 
 /// Kind of the compared units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
-    /// Ranks; a process without a rank is a unit of its own.
+    /// MPI ranks; a process without a rank is a unit of its own.
     Rank,
-    /// Nodes.
+    /// Compute nodes.
     Node,
-    /// Files.
+    /// Files, identified by path.
     File,
-    /// Storage targets.
+    /// Storage targets (OSTs).
     Target,
 }
 
 impl UnitKind {
-    /// Returns the unit of a process; `None` if it has none, or if its operations belong to several.
+    /// Returns the key of the unit to which all operations of a process belong; `None` if there is no such unit.
     #[must_use]
     pub(crate) fn of_process(self, number: ProcessId, process: &Process) -> Option<u64> {
-        // A record that represents several ranks is none of them, and ranks on unknown nodes are on none.
+        // A reduced record stands for several ranks and is none of them. Ranks on unknown nodes belong to no node.
         let alone = process.reduction.is_none();
         match self {
             Self::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
@@ -60,7 +60,7 @@ impl UnitKind {
         }
     }
 
-    /// Returns the word for such a unit, in the singular.
+    /// Returns the noun for this kind of unit, in the singular.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Slowest unit in each time window.
+//! Slowest unit (rank, node, storage target or file) in each time window.
 
 use super::compare::UnitGroup;
 use crate::shared::groups::Group;
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Slowest unit in one time window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Straggler {
-    /// Operations that are compared.
+    /// Group of operations that are compared.
     #[serde(flatten)]
     pub group: Group,
     /// Start of the window, ns since the job's start.
@@ -17,23 +17,23 @@ pub struct Straggler {
     pub until_ns: u64,
     /// Number of units active in the window.
     pub sample: u64,
-    /// Slowest unit for its work.
+    /// Name of the unit that was slowest, relative to the usual time of its operations.
     pub unit: String,
-    /// Slowdown relative to the median.
+    /// Slowdown of the unit: its time / usual time of the same operations, relative to the median over units.
     pub slower: f64,
-    /// Time in excess of the same work at the median pace, ns.
+    /// Time that the unit lost compared with the same operations at the median pace, ns.
     pub extra_ns: i64,
-    /// True if the slowdown is more than chance.
+    /// True if the unit is an outlier: its slowdown exceeds chance.
     pub outlier: bool,
     /// Number of outliers in the window.
     pub outliers: u64,
-    /// (max - min time in calls) / max over the units; 0 if all were busy for the same time.
+    /// (maximum - minimum time in calls) / maximum, over the units; 0 if all units spent the same time in calls.
     pub imbalance: f64,
-    /// (max - min time in calls) / sum over the units, Drishti's measure of stragglers.
+    /// (maximum - minimum time in calls) / sum, over the units; the measure of stragglers that Drishti uses.
     pub share_of_total: f64,
 }
 
-/// Returns the slowest unit of each group and window.
+/// Returns the slowest unit of each group of operations in each time window.
 #[must_use]
 pub fn stragglers(groups: &[UnitGroup]) -> Vec<Straggler> {
     let one = |group: &UnitGroup| {

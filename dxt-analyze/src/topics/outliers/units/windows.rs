@@ -1,16 +1,16 @@
-//! Time windows that are compared separately.
+//! Time windows of a run that are compared separately.
 
 use crate::model::Run;
 use std::borrow::Cow;
 
-/// Time windows, in order and without gaps; ns since the job's start.
+/// Time windows in order, without gaps; times are ns since the job's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Start of each window, followed by the end of the last.
+    /// Start of each window, followed by the end of the last window.
     bounds: Cow<'static, [u64]>,
 }
 
-/// Cache of the last window found, for lookups in order of time.
+/// Cache of the window found last; lookups are mostly in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     window: u32,
@@ -19,7 +19,7 @@ pub struct Near {
 }
 
 impl Near {
-    /// Returns the window of a time as [`Windows::of`] does.
+    /// Returns the index of the window that contains `time`, as [`Windows::of`] does.
     #[inline]
     pub fn of(&mut self, windows: &Windows, time: u64) -> Option<u32> {
         if !(self.from..self.until).contains(&time) {
@@ -38,7 +38,7 @@ impl Windows {
         &WHOLE
     };
 
-    /// Creates `count` windows of equal length over the recorded time of the run.
+    /// Creates `count` windows of equal length that cover the recorded time of the run.
     #[must_use]
     pub fn equal(run: &Run, count: u32) -> Self {
         let (from, until) = run.span();
@@ -52,7 +52,7 @@ impl Windows {
         if bounds.len() < 2 { Self::WHOLE.clone() } else { Self { bounds: bounds.into() } }
     }
 
-    /// Creates windows from each of ascending `starts` to the next; the first begins at the job's start, the last has no end.
+    /// Creates windows that begin at `starts`, which must ascend. The first window is extended to the job's start, the last has no end.
     #[must_use]
     pub fn beginning_at(starts: impl Iterator<Item = u64>) -> Self {
         let mut bounds = vec![0];
@@ -62,7 +62,7 @@ impl Windows {
         Self { bounds: bounds.into() }
     }
 
-    /// Returns the number of the window that contains `time`.
+    /// Returns the index of the window that contains `time`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn of(&self, time: u64) -> Option<u32> {
@@ -73,7 +73,7 @@ impl Windows {
         (next > 0 && next < self.bounds.len()).then(|| (next - 1) as u32)
     }
 
-    /// Returns start and end of a window.
+    /// Returns start and end of the window with this index, ns since the job's start.
     #[must_use]
     pub fn span(&self, number: u32) -> (u64, u64) {
         let at = |index: usize| self.bounds.get(index).copied().unwrap_or(u64::MAX);

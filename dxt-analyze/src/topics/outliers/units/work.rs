@@ -1,7 +1,9 @@
-//! Work of each unit by request size class, so that only similar requests are compared: small requests are slow everywhere.
+//! Operations, bytes and time of each unit (rank, node, file or storage target), by request size class. Only similar requests are then
+//! compared: small requests are slow everywhere.
 //!
-//!  For storage targets only the layer that reaches storage counts. An operation that spans several targets counts on each of them; its
-//! time is divided by bytes, the best estimate from outside. Operations known only as sums count if all of their bytes are on one target.
+//!  For storage targets, only the layer whose calls reach storage counts. An operation that spans several targets counts on each of them;
+//!  its time is divided in proportion to bytes, the best available estimate. Operations that have only counters count if all of their
+//!  bytes are on one target.
 
 use super::one_target::one_target;
 use super::windows::Near;
@@ -16,26 +18,27 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
-/// Weight of one whole operation in [`Cell::weight`].
+/// Weight in [`Cell::weight`] of an operation that counts fully on one unit.
 pub const WHOLE: u64 = 1 << 20;
 
-/// Sums over the operations of one unit in one request size class.
+/// Totals over the operations of one unit (rank, node, file or storage target) in one request size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Number of operations.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes transferred by the operations.
     pub bytes: u64,
     /// Time in the operations, ns.
     pub time_ns: u64,
-    /// Sum of the squared durations, ns².
+    /// Sum of the squared durations of the operations, ns².
     pub squares: u128,
-    /// Number of operations in units of 1/[`WHOLE`]: an operation that spans several targets counts on each by its share.
+    /// Weighted number of operations, in units of 1/[`WHOLE`]. An operation that spans several targets counts on each by its share of
+    /// bytes.
     pub weight: u64,
 }
 
 impl Cell {
-    /// Adds the sums of `other`.
+    /// Adds the totals of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -51,7 +54,7 @@ impl Cell {
         Self { operations: 1, bytes, time_ns, squares, weight }
     }
 
-    /// Adds one whole operation.
+    /// Adds one operation that counts fully on this unit.
     #[inline]
     fn add(&mut self, bytes: u64, time_ns: u64) {
         self.operations += 1;
@@ -61,7 +64,7 @@ impl Cell {
         self.weight = self.weight.saturating_add(WHOLE);
     }
 
-    /// Creates a cell of operations known only as sums; assumes equal durations.
+    /// Creates the totals of operations that have only counters; assumes that their durations are equal.
     fn of_counted(all: &Counters) -> Self {
         Self {
             operations: all.segments,
@@ -80,33 +83,33 @@ pub fn size_class(length: u64) -> u8 {
     (u64::BITS - length.leading_zeros()) as u8
 }
 
-/// Work of a unit by size class, in ascending order.
+/// Totals of a unit by request size class, in ascending order of size.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
-/// Work by (group, window) and unit, in ascending order.
+/// Totals by (group of operations, time window), then by unit key.
 pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
 
-/// Group, window, unit, size class.
+/// Group index, time window, unit key, request size class.
 type Key = (u32, u32, u64, u8);
 
-/// Pass that sums work by unit.
+/// Pass over the segments that adds up totals by unit (rank, node, file or storage target).
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// Kind of the compared units.
+    /// Kind of units that are compared.
     pub kind: UnitKind,
-    /// Groups, indexed by [`crate::shared::groups::group_index`].
+    /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
-    /// Layout per file of the run; needed for storage targets.
+    /// Stripe layout of each file of the run; needed if units are storage targets.
     pub layouts: &'a [Option<FileLayout>],
     /// Time windows that are compared separately.
     pub windows: &'a Windows,
 }
 
-/// Sums by group, window, unit and size class.
+/// Totals by group, time window, unit and request size class.
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
-    /// Returns the unit that all operations of a stream belong to; `None` if there is none. Not for storage targets.
+    /// Returns the key of the unit to which all operations of a stream belong; `None` if there is no such unit. Not for storage targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
@@ -171,7 +174,8 @@ impl Analysis for Work<'_> {
     }
 }
 
-/// Passes sums to `put` once per run of neighbouring calls in the same window and size class; neighbours mostly are.
+/// Adds up successive calls that lie in the same time window and size class, as most neighbours do. Calls `put` with window, size class
+/// and totals of each such run of calls.
 #[inline]
 fn sums(calls: Stretch<'_>, windows: &Windows, shift: u64, mut put: impl FnMut(u32, u8, &Cell)) {
     let (mut near, mut like, mut sum) = (Near::default(), (0, 0), Cell::default());
@@ -193,17 +197,17 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
     }
 }
 
-/// Pass that sums work by process; the work of ranks and nodes is derived from it.
+/// Pass over the segments that adds up totals by process, from which the totals of ranks and nodes are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProcess<'a> {
-    /// Groups, indexed by [`crate::shared::groups::group_index`].
+    /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
     /// Time windows that are compared separately.
     pub windows: &'a Windows,
 }
 
 impl ByProcess<'_> {
-    /// Derives the work of units that consist of whole processes (ranks, nodes).
+    /// Derives the totals of units that consist of whole processes (ranks, nodes) from totals by process.
     #[must_use]
     pub fn of(run: &Run, kind: UnitKind, by_process: &Partial) -> Partial {
         let mut out = Partial::default();
@@ -247,30 +251,30 @@ fn merge(into: &mut Partial, other: Partial) {
     }
 }
 
-/// Operations of one stream that are known only as sums.
+/// Operations of one stream that have only counters.
 pub(super) struct Counted<'a> {
     /// Index into [`Run::processes`].
     pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
-    /// Index by [`crate::shared::groups::group_index`].
+    /// Index of the operations' group, see [`crate::shared::groups::group_index`].
     pub(super) group: usize,
-    /// Time window that contains all of the operations; `None` if they may lie in several.
+    /// Time window that contains all of the operations; `None` if they may lie in several windows.
     pub(super) window: Option<u32>,
-    /// Size class of the mean size.
+    /// Request size class of the operations' mean size.
     pub(super) class: u8,
     pub(super) cell: Cell,
     pub(super) all: &'a Counters,
 }
 
 impl Counted<'_> {
-    /// Returns the storage target that served all of the operations, if the file's layout determines it.
+    /// Returns the storage target that served all of the operations; `None` if the file's layout does not determine it.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
         one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
-/// Iterates over the operations without segments.
+/// Iterates over the operations that have only counters, by stream.
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
     let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
@@ -287,17 +291,17 @@ pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator
     run.numbered_processes().flat_map(of_process)
 }
 
-/// Operations without segments that could not be added.
+/// Number of operations without segments that are in no total, because their time window or storage target is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsure {
-    /// Operations whose time window is not known.
+    /// Operations whose time window is unknown.
     pub windows: u64,
-    /// Operations on a file of several storage targets, where the serving target is not known.
+    /// Operations on a file with several storage targets for which the serving target is unknown.
     pub targets: u64,
 }
 
-/// Returns the (group, storage target) pairs that have segments, or sums of several files or processes. Others cannot be judged: if one
-/// process used the target with one file only, any of the three may be the slow one.
+/// Returns the (group, storage target) pairs that have segments, or counters of several files or processes. Other pairs cannot be judged:
+/// if a single process used the target with a single file, any of the three may be the slow one.
 fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
     let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
@@ -312,8 +316,8 @@ fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSe
     told
 }
 
-/// Returns the work by group, window and unit, including operations without segments, and the count of those that could not be added.
-/// Operations without segments count in the size class of their stream's mean size.
+/// Returns the totals by group, time window and unit, including operations without segments, and the number of operations that are in no
+/// total. Operations without segments count in the size class of their stream's mean size.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();
@@ -341,7 +345,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
         partial.entry(key).or_default().merge(&counted.cell);
     }
     let mut out = Grouped::new();
-    // Ranks whose node is not known belong to no node.
+    // Ranks whose node is unknown belong to no node.
     let is_known = |unit: u64| analysis.kind != UnitKind::Node || unit < run.nodes.len() as u64;
     for ((group, window, unit, class), cell) in partial.into_iter().filter(|((_, _, unit, _), _)| is_known(*unit)) {
         if let Some(Some(group)) = analysis.groups.get(group as usize) {

@@ -1,5 +1,5 @@
-//! Prefetchable reads: simulates each pattern of small reads through a cache, without prefetching, with plain read-ahead, and with
-//! prefetching by the pattern.
+//! Reads that can be prefetched: simulates the small reads of each pattern through a cache. Compares no prefetching, the system's
+//! sequential read-ahead, and prefetching of the reads that the pattern predicts.
 
 use super::{FEWEST, SMALL_BYTES, WAITED_NS};
 use crate::model::{FileId, Run};
@@ -18,53 +18,55 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum reads of a pattern to simulate; more would not change the result.
+/// Maximum number of reads to simulate per pattern; more would not change the result.
 const PLAYED: usize = 1000;
-/// Maximum patterns to simulate, by total time.
+/// Maximum number of patterns to simulate, those with most total time.
 const PATTERNS: usize = 16;
-/// Default read-ahead of Linux, bytes.
+/// Default sequential read-ahead of Linux, bytes.
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
 const PAGE_BYTES: u64 = 4096;
-/// Maximum ratio of read latency to interval between reads; above it there is too little time to hide the latency behind.
+/// Maximum ratio of read latency to the interval between reads. Above it, the program has too little work between reads to hide the
+/// latency.
 const HIDDEN: u64 = 10;
-/// Squared coefficient of variation of the intervals above which reads come in bursts: fewer than one interval in five makes up most of
-/// the mean.
+/// Squared coefficient of variation of the intervals between reads above which reads count as bursts: fewer than one interval in five makes
+/// up most of the mean.
 const BURSTS: f64 = 4.0;
 
-/// Peer reads of several processes. Shares are of the misses, or of the bytes prefetched.
+/// Reads with the same pattern by several processes, and the simulated effect of prefetching. A miss is a read whose bytes are not in the
+/// cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct AheadRow {
-    /// File; if each process has its own, the first one.
+    /// Path of the file; if each process has its own file, the first one's.
     pub file: String,
-    /// Processes and threads with this pattern.
+    /// Number of processes and threads with this pattern.
     pub processes: u64,
-    /// Reads of all of them.
+    /// Number of reads of all these processes.
     pub reads: u64,
-    /// Bytes of the longest read.
+    /// Length of the longest read, bytes.
     pub length: u64,
     /// Mean duration of a read, ns.
     pub latency_ns: u64,
     /// Mean time from the end of a read to the start of the next one, ns.
     pub interval_ns: u64,
-    /// Prefetch distance, in reads.
+    /// Prefetch distance: number of reads by which the prefetch precedes the read.
     pub calls_ahead: u64,
-    /// Share of the misses that plain read-ahead avoids.
+    /// Share of the cache misses that sequential read-ahead avoids.
     pub plain_coverage: f64,
-    /// Share of plain read-ahead's bytes that are used.
+    /// Share of the bytes fetched by sequential read-ahead that are used.
     pub plain_accuracy: f64,
-    /// Share of the misses that prefetching by the pattern avoids.
+    /// Share of the cache misses that prefetching by the pattern avoids.
     pub coverage: f64,
-    /// Share of the pattern's prefetched bytes that are used.
+    /// Share of the bytes prefetched by the pattern that are used.
     pub accuracy: f64,
-    /// Share of the reads whose prefetched bytes are evicted before use.
+    /// Share of the reads whose bytes were prefetched, but evicted from the cache before use.
     pub too_early: f64,
-    /// Share of the reads whose prefetched bytes are still in flight.
+    /// Share of the reads whose prefetched bytes are still in flight when the read begins.
     pub too_late: f64,
-    /// Waiting time saved over all reads, ns.
+    /// Waiting time that prefetching by the pattern saves, summed over all reads, ns.
     pub saves_ns: u64,
 }
 
-/// Pattern with statistics of its reads.
+/// Pattern that may be prefetched, with statistics of its reads.
 struct Candidate<'a> {
     pattern: &'a Pattern,
     file: FileId,
@@ -96,7 +98,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Ahead
     out
 }
 
-/// Returns the innermost loop around all accesses.
+/// Returns the innermost of the loops that each contain only the next loop.
 fn innermost(of: &Loop) -> &Loop {
     match of.body.as_slice() {
         [Node::Loop(inner)] => innermost(inner),
@@ -104,7 +106,7 @@ fn innermost(of: &Loop) -> &Loop {
     }
 }
 
-/// Returns the pattern as a candidate if its reads are small and wait for storage.
+/// Returns the pattern as a candidate for prefetching if its reads are small and wait for storage; else `None`.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;
@@ -128,15 +130,15 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     if any_unwaited || of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
         return None;
     }
-    // In a nest of reads and writes, reads have the share of their leaves.
+    // In a loop nest with reads and writes, the share of reads equals their share of the nest's calls.
     let reads = pattern.accesses.checked_div(all_leaves)?.saturating_mul(of_reads);
     let passed = pattern.last_start_ns.saturating_sub(pattern.start_ns) / (pattern.accesses - 1).max(1);
-    // Bursts have long pauses between them and none within: most reads then have nothing to hide behind.
+    // Bursts have long pauses between them and none within, so most reads have no work behind which to hide their latency.
     let inner = innermost(&pattern.nest);
     let in_bursts = inner.times.squared_variation().is_some_and(|squared| squared > BURSTS);
     let within = inner.times.mean_ns().filter(|_| inner.body.len() == 1).map_or(passed, |mean| passed.min(mean as u64));
     let interval_ns = if in_bursts { 0 } else { within.saturating_sub(all_ns / all) };
-    // Without work between reads there is nothing to hide their latency behind.
+    // Without work between reads, there is nothing to hide their latency behind.
     if interval_ns.saturating_mul(HIDDEN) < latency_ns {
         return None;
     }
@@ -176,13 +178,14 @@ fn played_with(candidate: &Candidate<'_>, size_bytes: u64) -> (Cache, u64) {
     (cache, calls_ahead(&cache, candidate.interval_ns, candidate.length))
 }
 
-/// Returns offset and length of each read to simulate, in order.
+/// Returns offset and length of each read to simulate, in the order of the pattern.
 fn accesses<'a>(run: &'a Run, candidate: &Candidate<'a>) -> impl Iterator<Item = (u64, u64)> + 'a {
     let all = expand_nest(&candidate.pattern.nest).take(PLAYED * 16).filter(|(op, ..)| !writes(run, *op));
     all.map(|(_, offset, length)| (offset, length)).take(PLAYED)
 }
 
-/// Simulates the reads. Single times are not kept: each read has the mean duration, and comes after the mean interval.
+/// Simulates the reads under a prefetch `policy`. Times of single reads are unknown: each read gets the mean duration and follows after the
+/// mean interval.
 fn play<P: Iterator<Item = (u64, u64)>>(
     run: &Run,
     candidate: &Candidate<'_>,

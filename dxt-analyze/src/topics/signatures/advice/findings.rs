@@ -1,22 +1,22 @@
-//! Findings from the advice.
+//! Findings derived from the advice.
 
 use super::ahead::PLAIN_BYTES;
 use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 
-/// Minimum coverage by the pattern minus coverage by plain read-ahead.
+/// Minimum difference for a finding: coverage of prefetching by the pattern minus coverage of sequential read-ahead.
 const MORE: f64 = 0.5;
-/// Minimum cost of the file's stripe size relative to the best.
+/// Minimum cost of the file's current stripe size relative to the best one, for a finding.
 const COSTS: f64 = 1.5;
-/// Maximum findings of a kind.
+/// Maximum number of findings of one kind.
 const MOST: usize = 3;
-/// Maximum files with findings on same bytes or strides; the verdict merges these findings.
+/// Maximum number of files with findings on same bytes or on strides; such findings are merged when all findings are collected.
 const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
-    // A replay that contradicts the model wins.
+    // If the replay of the trace contradicts the cost model, the replay counts.
     let agreed = |row: &&StripeRow| row.replayed.and_then(|replayed| replayed.is_better) != Some(false);
     let costly = |row: &&StripeRow| row.costs_times.is_some_and(|times| times >= COSTS);
     let stripes = advice.stripes.iter().filter(costly).filter(agreed);
@@ -92,13 +92,13 @@ fn one_call_of(row: &OneCall) -> Finding {
 }
 
 impl OneCall {
-    /// Returns the call that creates the loop as an MPI datatype.
+    /// Returns the MPI call that creates a datatype for the loop's accesses.
     #[must_use]
     pub fn vector(&self) -> String {
         format!("MPI_Type_create_hvector({}, {}, {}, MPI_BYTE, &filetype)", self.calls, self.length, self.stride)
     }
 
-    /// Returns the displacement of a rank's view.
+    /// Returns the displacement of a rank's file view as a formula.
     #[must_use]
     pub fn displacement(&self) -> String {
         match self.begins {
@@ -108,7 +108,7 @@ impl OneCall {
         }
     }
 
-    /// Returns the statement that creates the datatype in Python (mpi4py).
+    /// Returns the Python statement (mpi4py) that creates a datatype for the loop's accesses.
     #[must_use]
     pub fn python_vector(&self) -> String {
         format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
@@ -134,7 +134,7 @@ fn strided_of(row: &Strided) -> Finding {
     finding(code, title, words, about, None, hint.to_owned())
 }
 
-/// Minimum mean number of times that each process reads the bytes, to be mentioned.
+/// Minimum mean number of times that each process reads the same bytes, to be mentioned in the finding.
 const AGAIN: f64 = 1.2;
 
 fn same_bytes_of(row: &SameBytes) -> Finding {

@@ -1,12 +1,12 @@
-//! Advice derived from the signatures: [`super::uses`] with the numbers of this run.
+//! Advice derived from the signatures: applies [`super::uses`] to the patterns of this run.
 //!
-//! - `ahead`: prefetchable reads.
-//! - `one_call`: loops that could be one collective call.
+//! - `ahead`: reads that can be prefetched.
+//! - `one_call`: loops of calls that could be one collective call.
 //! - `same_bytes`: bytes that all ranks read.
-//! - `strided`: small calls with gaps.
-//! - `stripes`: stripe sizes and layouts that suit the access patterns; `replayed`: the best ones by replay.
-//! - `parts`: composite layouts, for files whose parts suit different stripes.
-//! - `findings`, `tables`: output.
+//! - `strided`: small calls at a fixed distance, with gaps in between.
+//! - `stripes`: stripe sizes and layouts that suit the access patterns; `replayed`: the best ones by replay of the trace.
+//! - `parts`: composite layouts, for files whose regions suit different stripes.
+//! - `findings`, `tables`: conversion to findings and tables.
 
 mod ahead;
 mod findings;
@@ -34,28 +34,28 @@ use crate::model::Run;
 use crate::render::Part;
 use serde::Serialize;
 
-/// Minimum calls of a pattern per process to be worth a program change.
+/// Minimum number of calls in a pattern per process for which a program change pays.
 const FEWEST: u64 = 100;
-/// Upper bound of a small call, bytes; the duration of larger calls depends on their bytes.
+/// Upper bound of a small call, bytes. The duration of larger calls depends on their bytes.
 const SMALL_BYTES: u64 = 256 << 10;
 
-/// Minimum mean duration of a read that has waited for storage, ns.
+/// Minimum mean duration of a read that counts as having waited for storage, ns.
 const WAITED_NS: u64 = 100_000;
 
-/// Advice on a run.
+/// Advice derived from the signatures of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advice {
-    /// Prefetchable reads, largest saving first.
+    /// Reads that can be prefetched, largest saving first.
     pub read_ahead: Vec<AheadRow>,
-    /// Loops that could be one collective call, most calls first.
+    /// Loops of calls that could be one collective call, most calls first.
     pub one_call: Listed<OneCall>,
-    /// Small calls at a fixed distance with gaps between, most calls first.
+    /// Small calls at a fixed distance with gaps in between, most calls first.
     pub strided: Listed<Strided>,
-    /// Bytes that all ranks read, most bytes first.
+    /// Reads of the same bytes by all ranks, most bytes first.
     pub same_bytes: Listed<SameBytes>,
-    /// Stripe sizes that suit the patterns, largest gain first.
+    /// Stripe sizes that suit the access patterns, largest gain first.
     pub stripes: Vec<StripeRow>,
-    /// Components of composite layouts, for files with successive patterns that suit different stripes.
+    /// Components of composite layouts, for files whose regions suit different stripes.
     pub file_parts: Vec<FilePart>,
 }
 
@@ -71,7 +71,7 @@ impl Advice {
         }
     }
 
-    /// Adds the best stripes by replay, which reads the trace once more.
+    /// Adds the best stripe sizes and counts by replay, which reads the trace once more.
     pub(super) fn replay(&mut self, run: &Run) {
         if !self.stripes.is_empty() {
             replayed::add(run, &mut self.stripes);
@@ -79,12 +79,12 @@ impl Advice {
         }
     }
 
-    /// Returns the findings.
+    /// Returns the findings derived from the advice.
     pub(super) fn findings(&self) -> Vec<Finding> {
         findings::of(self)
     }
 
-    /// Returns all advice as tables.
+    /// Returns all advice as tables of at most `top` rows.
     pub(super) fn parts(&self, top: usize) -> Vec<Part> {
         tables::of(self, top)
     }

@@ -1,4 +1,5 @@
-//! Loops of small calls of several ranks that together leave no gap: one collective call with the loop as its datatype.
+//! Loops of small calls by several ranks that together access a range without gaps: one collective call could replace each loop, with a
+//! datatype that describes the loop's accesses.
 
 use super::{FEWEST, SMALL_BYTES};
 use crate::model::{FileId, Op, Run, Within};
@@ -13,28 +14,28 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::Layer;
 
-/// Loop that could be one collective call.
+/// Loop of calls that could be one collective call.
 #[derive(Clone, Debug, Serialize)]
 pub struct OneCall {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Interface.
+    /// Interface of the calls, as in `POSIX`.
     pub layer: &'static str,
     /// True for writes, false for reads.
     pub writes: bool,
-    /// Number of ranks.
+    /// Number of ranks that execute the loop.
     pub ranks: u64,
-    /// Calls per rank.
+    /// Number of calls per rank.
     pub calls: u64,
-    /// Bytes per call.
+    /// Number of bytes per call.
     pub length: u64,
-    /// Distance between successive calls of a rank, bytes.
+    /// Distance between successive calls of a rank, in bytes.
     pub stride: u64,
-    /// Contiguous bytes of all ranks together.
+    /// Length of the contiguous range that all ranks access together, in bytes.
     pub bytes: u64,
-    /// First of these bytes.
+    /// First byte of the contiguous range that all ranks access together.
     pub first: u64,
-    /// `(a, b)` if each rank's first byte is at `a x rank + b`.
+    /// `(a, b)` if each rank's first byte is at `a x rank + b`; else `None`.
     pub begins: Option<(i64, i128)>,
 }
 
@@ -42,7 +43,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     let order = Order::new(run);
     let mut out = Vec::new();
     for group in groups(run, &order, signed) {
-        // A process with several threads or files in the group does other I/O as well.
+        // A process with several threads or files in the group does other I/O as well, and is excluded.
         let one_each = group.members.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let is_of_program = |layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio);
         if !group.one_file || !one_each || !is_of_program(group.layer) {
@@ -62,7 +63,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
 
 fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> {
     let calls = line.accesses.checked_div(line.ranks)?;
-    // Only loops over a single call: the datatype of a larger body does not fit into a table.
+    // Only loops over a single call: the datatype for a loop over several calls does not fit into a table.
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
     let stride = leaf.steps.first().map(|step| step.offset)?;
     let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;

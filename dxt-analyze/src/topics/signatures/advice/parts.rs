@@ -1,5 +1,5 @@
-//! Composite layouts: if successive patterns in a file suit different stripes, the file can have a layout of several components (Lustre's
-//! progressive file layout, lfs-setstripe(1)).
+//! Composite layouts: if regions of a file, accessed by different patterns, suit different stripes, the file can have a layout of several
+//! components (Lustre's progressive file layout, lfs-setstripe(1)).
 
 use super::StripeRow;
 use crate::model::FileId;
@@ -8,12 +8,12 @@ use crate::topics::signatures::uses::stripes::LUSTRE_STEP_BYTES;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Component of a file's layout.
+/// Component of a composite layout recommended for a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// First byte.
+    /// First byte of the component.
     pub first_byte: u64,
     /// End of the component, exclusive; null for the end of the file.
     pub end: Option<u64>,
@@ -21,11 +21,11 @@ pub struct FilePart {
     pub stripe_bytes: u64,
     /// Best stripe count by replay.
     pub stripe_count: u64,
-    /// Command that gives a new file the whole layout.
+    /// Command that creates a new file with the complete layout (all components).
     pub command: String,
 }
 
-/// Returns the components of files whose patterns suit different stripes, ordered by file and offset.
+/// Returns the components for all files whose patterns suit different stripes, ordered by file and offset.
 pub(super) fn of(rows: &[StripeRow]) -> Vec<FilePart> {
     let mut files: BTreeMap<FileId, Vec<&StripeRow>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_one_file && row.replayed.is_some()) {
@@ -43,7 +43,7 @@ fn of_file(mut rows: Vec<&StripeRow>) -> Option<Vec<FilePart>> {
         let (size, count) = (replayed.stripe_bytes, replayed.stripe_count);
         let first_byte = match before {
             None => 0,
-            // Overlapping patterns need one layout.
+            // Patterns whose ranges overlap need the same layout.
             Some(before) if before.end > row.first_byte => return None,
             Some(before) => {
                 let size = parts.last().map_or(size, |part| part.stripe_bytes.max(size)).max(LUSTRE_STEP_BYTES);

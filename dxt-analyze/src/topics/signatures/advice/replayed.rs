@@ -1,5 +1,5 @@
-//! Best stripe size and count by replay of a file's reads and writes during a pattern: the `what-if` of `stripes` for each phase of a
-//! file.
+//! Best stripe size and count for a file, found by replaying its recorded accesses under each candidate: applies the `what-if` of the
+//! command `stripes` to the accesses made during one pattern.
 
 use super::StripeRow;
 use crate::limits::TRIAL_FILES;
@@ -13,27 +13,27 @@ use crate::topics::stripes::trials::result::{Trial, best, results};
 use serde::Serialize;
 use trace_format::layout::Layout;
 
-/// Assumed current stripe size if unknown, bytes; nothing is compared with it.
+/// Assumed current stripe size in bytes if the file's layout is unknown; no cost is then compared with it.
 const ANY: u64 = 1 << 20;
 
-/// Result of a replay.
+/// Best stripe size and count by replay, with relative costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replayed {
-    /// Reads and writes of the file during the pattern, below all libraries.
+    /// Number of the file's reads and writes during the pattern, counted below all libraries.
     pub operations: u64,
     /// Best stripe size, bytes.
     pub stripe_bytes: u64,
     /// Best stripe count.
     pub stripe_count: u64,
-    /// Cost relative to the file's current layout, if known.
+    /// Cost of the file's current layout relative to the best; `None` if the layout is unknown.
     pub costs_of_today: Option<f64>,
-    /// Cost of the model's stripe size, at its best stripe count, relative to the best.
+    /// Cost of the stripe size that the cost model recommends, with its best stripe count, relative to the best.
     pub costs_of_model: Option<f64>,
-    /// True if the gain over the current layout is worth a change; `None` if that layout is unknown.
+    /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
     pub is_better: Option<bool>,
 }
 
-/// Replays the accesses of each row's file during the row's pattern, except for files of one process each.
+/// Adds to each row the best layout by replay of the file's accesses during the row's pattern. Skips patterns with one file per process.
 pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     let mut rows: Vec<&mut StripeRow> = rows.iter_mut().filter(|row| row.is_one_file).take(TRIAL_FILES).collect();
     let Ok(mut layouts) = crate::session::layouts(run, None) else { return };
@@ -78,12 +78,13 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
 }
 
-/// Returns the cost of one layout relative to another.
+/// Returns the cost of one layout relative to another; `None` if the other has no cost.
 fn share(one: &Trial, other: &Trial) -> Option<f64> {
     (other.cost_bytes > 0).then(|| one.cost_bytes as f64 / other.cost_bytes as f64)
 }
 
-/// Returns the grid of `stripes --recommend` plus the model's sizes, each with all stripe counts of the grid.
+/// Returns the layouts to replay: those of `stripes --recommend`, plus the stripe sizes that the cost model recommends, each with all
+/// stripe counts.
 fn candidates(rows: &[&mut StripeRow], osts: &[u32]) -> Vec<Candidate> {
     let mut all = grid(osts);
     let counts: Vec<Vec<u32>> =

@@ -1,4 +1,4 @@
-//! Files whose same bytes all ranks read: one read per node would do, or one for all.
+//! Files of which all ranks read the same bytes: one read per node would be enough, or one read in total with a broadcast.
 
 use super::Signed;
 use crate::model::{FileId, Run, Within};
@@ -13,32 +13,32 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
 
-/// Minimum ranks.
+/// Minimum number of ranks for advice.
 const RANKS: u64 = 3;
-/// Minimum bytes per rank; fewer fit into any cache.
+/// Minimum bytes per rank for advice; smaller amounts fit into any cache.
 const BYTES: u64 = 1 << 20;
 
-/// Reads of the same bytes by several ranks.
+/// Reads of the same bytes of a file by several ranks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SameBytes {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Interface.
+    /// Interface of the reads, as in `POSIX`.
     pub layer: &'static str,
-    /// Number of ranks, or of processes in a run without MPI.
+    /// Number of ranks that read the bytes; number of processes in a run without MPI.
     pub ranks: u64,
-    /// True if the run has no ranks.
+    /// True if the run has no MPI ranks, so that `ranks` counts processes.
     #[serde(skip)]
     pub are_processes: bool,
-    /// Number of nodes of these ranks.
+    /// Number of nodes on which these ranks run.
     pub nodes: u64,
     /// Bytes that each rank reads.
     pub bytes_each: u64,
-    /// Distinct bytes, at most `bytes_each`: repeated reads count once.
+    /// Number of distinct bytes that each rank reads, at most `bytes_each`: repeated reads count once.
     pub distinct: u64,
-    /// Bytes that all ranks read.
+    /// Bytes read by all ranks together.
     pub bytes: u64,
-    /// Bytes if each node read them once.
+    /// Bytes that would be read if each node read them once.
     pub bytes_by_node: u64,
 }
 
@@ -83,7 +83,7 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Opti
     })
 }
 
-/// Returns the distance from the first to the last byte of a nest. `None` if lengths vary, or on overflow.
+/// Returns the length of the range from the first to the last byte that a loop nest accesses. `None` if lengths vary, or on overflow.
 fn reach(nest: &Loop) -> Option<u64> {
     let (mut first, mut end) = (i128::MAX, i128::MIN);
     let mut around = Vec::new();

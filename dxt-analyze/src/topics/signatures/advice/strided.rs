@@ -1,4 +1,4 @@
-//! Small reads and writes at a fixed distance with gaps between, of any number of processes: each is a separate request to storage, and
+//! Small reads and writes at a fixed distance with gaps in between, by any number of processes: each is a separate request to storage, and
 //! read-ahead fetches bytes that are never used.
 
 use super::{SMALL_BYTES, Signed, WAITED_NS};
@@ -12,33 +12,33 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Minimum calls on a file; fewer cost little.
+/// Minimum number of calls on a file for advice; fewer cost little.
 const CALLS: u64 = 32;
-/// Minimum mean calls per process.
+/// Minimum mean number of calls per process for advice.
 const OF_EACH: u64 = 8;
-/// Minimum share of strided calls among the reads, or writes, of a file.
+/// Minimum share of strided calls among the reads, or the writes, of a file for advice.
 const MOST: f64 = 0.5;
-/// Minimum distance between calls, as a multiple of their bytes.
+/// Minimum distance between the starts of calls, as a multiple of their length.
 const APART: u64 = 2;
-/// Upper bound of a strided call, bytes. From [`SMALL_BYTES`] on, calls must take `SOUGHT_NS` on average, since they may take their time
-/// for their bytes rather than for their position.
+/// Upper bound of the length of a strided call, bytes. From [`SMALL_BYTES`] on, calls count only if they take at least `SOUGHT_NS` on
+/// average. Otherwise, their time may be due to their length rather than to their position.
 const SHORT_BYTES: u64 = 1 << 20;
 const SOUGHT_NS: u64 = 5_000_000;
 
-/// Strided calls on a file.
+/// Strided calls on one file: small calls at a fixed distance, with gaps in between.
 #[derive(Clone, Debug, Serialize)]
 pub struct Strided {
-    /// File.
+    /// Path of the file.
     pub file: String,
     /// True for writes, false for reads.
     pub writes: bool,
-    /// Number of processes.
+    /// Number of processes that make the calls.
     pub processes: u64,
-    /// Calls of all processes.
+    /// Number of calls of all processes.
     pub calls: u64,
-    /// Bytes per call, in the most frequent pattern.
+    /// Length of a call in the most frequent pattern, bytes.
     pub length: u64,
-    /// Distance between successive calls of a process, bytes.
+    /// Distance between successive calls of a process in the most frequent pattern, bytes.
     pub stride: u64,
 }
 
@@ -49,11 +49,11 @@ struct Found {
     time_ns: u64,
     calls: u64,
     processes: BTreeSet<ProcessId>,
-    /// Calls by length and stride.
+    /// Number of calls by length and stride.
     by: BTreeMap<(u64, u64), u64>,
 }
 
-/// Returns the files on which most small calls are strided, most calls first. Leaves out calls inside MPI-IO, which the library makes.
+/// Returns the files on which most small calls are strided, most calls first. Omits calls that MPI-IO makes inside its own.
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     let mut by: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for one in signed.iter().filter(|one| one.whose.layer == Layer::Posix && one.whose.within == Within::Nothing) {
@@ -95,8 +95,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     out
 }
 
-/// Counts the leaves of a nest, and collects operation, length and stride of those with gaps. All calls of a loop's body together must
-/// leave gaps.
+/// Counts the calls in a loop nest's bodies, and collects operation, length and stride of those with gaps in between. All calls of a loop's
+/// body taken together must leave gaps.
 fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
     let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
         Node::Leaf(leaf) => sum.saturating_add(leaf.length),

@@ -1,7 +1,7 @@
 //! Stripe sizes and layouts that suit the access patterns.
 //!
-//! The requests of all ranks, interleaved, are mapped to the file's targets under each stripe size that fits; the three layouts of the
-//! IOSIG paper are ranked by its cost model.
+//! The interleaved requests of all ranks are mapped to the file's storage targets under each candidate stripe size. The three layouts of
+//! the IOSIG paper are ranked by its cost model.
 
 use super::replayed::Replayed;
 use crate::model::{FileId, Run};
@@ -19,66 +19,67 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum ranks, and requests per rank, to map.
+/// Maximum number of ranks, and of requests per rank, that are mapped to storage targets.
 const RANKS: usize = 64;
 const REQUESTS: usize = 32;
-/// Maximum patterns to map, by bytes.
+/// Maximum number of patterns to examine, those with most bytes.
 const PATTERNS: usize = 8;
-/// Ratio of the stripe sizes by model and by replay above which the difference is explained.
+/// Ratio between the stripe sizes by cost model and by replay above which the output explains the difference.
 const MOST_APART: f64 = 4.0;
-/// Cost ratio up to which layouts count as equal.
+/// Maximum cost ratio at which two layouts count as equally good.
 const SAME_COST: f64 = 1.1;
-/// Ratio of replayed calls to the pattern's requests above which the file has other requests.
+/// Ratio of replayed calls to the pattern's requests above which the file is considered to have other requests too.
 const OTHERS: f64 = 1.5;
-/// Minimum requests of a pattern.
+/// Minimum number of requests in a pattern.
 const FEWEST: u64 = 16;
 
-/// Pattern with the stripes that suit it.
+/// Access pattern with the stripe size and layout that suit it.
 #[derive(Clone, Debug, Serialize)]
 pub struct StripeRow {
-    /// File; if each rank has its own, the first one.
+    /// Path of the file; if each rank has its own file, the first one's.
     pub file: String,
-    /// Processes with this pattern.
+    /// Number of processes with this pattern.
     pub processes: u64,
     /// Start of the first request, ns since the job's start.
     pub start_ns: u64,
     /// Start of the last request, ns since the job's start.
     pub last_start_ns: u64,
-    /// First byte accessed.
+    /// First byte accessed by the pattern.
     pub first_byte: u64,
-    /// End of the last access, exclusive.
+    /// End (exclusive) of the bytes accessed by the pattern.
     pub end: u64,
-    /// Bytes of the first request.
+    /// Length of the first request, bytes.
     pub request_bytes: u64,
-    /// Bytes of all requests.
+    /// Total bytes of the pattern's requests.
     pub bytes: u64,
-    /// Targets over which the file is striped.
+    /// Number of storage targets (OSTs) over which the file is striped.
     pub targets: u64,
-    /// Stripe size of the file, if known.
+    /// Current stripe size of the file, bytes; `None` if unknown.
     pub stripe_bytes: Option<u64>,
-    /// Best stripe size, bytes.
+    /// Best stripe size by the cost model, bytes.
     pub best_bytes: u64,
-    /// Best stripe size that Lustre can have (multiples of 64 KiB), bytes.
+    /// Best stripe size among those that Lustre allows (multiples of 64 KiB), bytes.
     pub lustre_bytes: u64,
-    /// Cost of the file's stripe size relative to `lustre_bytes`.
+    /// Cost of the file's current stripe size relative to `lustre_bytes`; `None` if unknown.
     pub costs_times: Option<f64>,
-    /// Cheapest of the paper's layouts for one request of each process.
+    /// Cheapest of the IOSIG paper's three layouts for one request of each process.
     pub layout: String,
-    /// Targets with data of one process under this layout.
+    /// Number of storage targets that hold the data of one process under this layout.
     pub targets_per_process: u64,
-    /// Result of a replay of all accesses during the pattern, if there was one.
+    /// Best stripe size by replay of all accesses during the pattern; `None` if there was no replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// File.
+    /// File, as an index into [`Run::files`].
     #[serde(skip)]
     pub of: FileId,
-    /// True if all processes use one file. With a file per process, a replay of one is not representative: all lie on the same targets.
+    /// True if all processes use one file. With a file per process, the replay of one file is not representative: all of its data is on the
+    /// same targets.
     #[serde(skip)]
     pub is_one_file: bool,
 }
 
 impl StripeRow {
-    /// Returns why replay and model differ much in stripe size; empty if they do not.
+    /// Returns the reason why replay and cost model recommend very different stripe sizes; empty if they do not.
     #[must_use]
     pub fn why_apart(&self) -> &'static str {
         let Some(replayed) = &self.replayed else { return "" };
@@ -96,7 +97,7 @@ impl StripeRow {
         }
     }
 
-    /// Returns the best stripes by replay, such as `4M x 8`.
+    /// Returns the best stripe size and count by replay, as in `4M x 8`; empty if there was no replay.
     #[must_use]
     pub fn by_replay(&self) -> String {
         let words = |of: &Replayed| format!("{} x {}", units::size_option(of.stripe_bytes), of.stripe_count);
@@ -104,7 +105,7 @@ impl StripeRow {
     }
 }
 
-/// Peer patterns on one file, or on one file per process.
+/// Patterns of several processes that belong together: on one shared file, or on one file per process.
 struct Phase<'a> {
     file: FileId,
     is_one_file: bool,
@@ -203,7 +204,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     })
 }
 
-/// Returns the requests interleaved: the first of each process, then the second of each, and so on.
+/// Returns the interleaved requests: the first of each process, then the second of each process, and so on.
 fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = phase.of.iter().take(RANKS).map(|pattern| expand_nest(&pattern.nest)).collect();
     let mut out = Vec::with_capacity(all.len() * REQUESTS);
@@ -213,7 +214,7 @@ fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     out
 }
 
-/// Returns the distance between successive requests of a process, bytes.
+/// Returns the distance between successive requests of a process, in bytes.
 fn period(requests: &[(u64, u64)], processes: usize) -> u64 {
     let next = requests.get(processes.min(RANKS));
     requests.first().zip(next).map_or(0, |((first, _), (next, _))| next.abs_diff(*first))

@@ -114,7 +114,7 @@ fn stripes(advice: &Advice, top: usize) -> Table {
     } else {
         table.csv("replayed_stripes", stripes).csv("replayed_costs", share).csv("model_costs", of_model)
     };
-    // The reason has a visible column only if there is one.
+    // The reason for different stripe sizes has a visible column only if a row has a reason.
     let apart = advice.stripes.iter().any(|row| !row.why_apart().is_empty());
     let table = if apart { table.column("Why apart", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()

@@ -1,13 +1,13 @@
-//! Accesses to files, the input of the recogniser.
+//! Accesses to files: the input of loop recognition.
 
 /// One read or write of a contiguous byte range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Operation number; equal numbers are equal operations.
+    /// Operation number, assigned by the caller; equal numbers mean equal operations.
     pub op: u16,
-    /// First byte.
+    /// First byte accessed.
     pub offset: u64,
-    /// Length, in bytes.
+    /// Number of bytes accessed.
     pub length: u64,
     /// Start of the call, in ns.
     pub start_ns: u64,
@@ -15,23 +15,23 @@ pub struct Access {
     pub end_ns: u64,
 }
 
-/// Calls of one operation in columns, as a trace stores them.
+/// Several calls of one operation, stored in columns as in a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// First byte of each call; negative if unknown.
+    /// First byte of each call; negative if the offset is unknown.
     pub offset: &'a [i64],
     /// Length of each call, in bytes.
     pub length: &'a [u64],
-    /// Start of each call, in ns, minus `shift`.
+    /// Start of each call, in ns; `shift` must be added.
     pub start: &'a [u64],
-    /// End of each call, in ns, minus `shift`.
+    /// End of each call, in ns; `shift` must be added.
     pub end: &'a [u64],
-    /// Offset to add to `start` and `end`, in ns.
+    /// Clock offset to add to `start` and `end`, in ns.
     pub shift: u64,
 }
 
 impl Access {
-    /// Returns operation, first byte and length: all that loop recognition looks at. Times do not count.
+    /// Returns operation, first byte and length: all that loop recognition examines. Times have no influence on it.
     #[must_use]
     pub const fn what(&self) -> (u16, u64, u64) {
         (self.op, self.offset, self.length)

@@ -1,7 +1,7 @@
-//! Patterns across ranks, or across the files of a series.
+//! Patterns across ranks, or across the files of a series. A member is one rank (or one rank and file) with its signature.
 //!
-//! Each member has too few accesses for a loop, but those of all members together have offsets linear in the rank, or fill a range of the
-//! file.
+//! Each member has too few accesses to form a loop. But the accesses of all members together have offsets that are linear in the rank, or
+//! fill a range of the file.
 
 use super::access::Access;
 use super::global::{Line, globalize};
@@ -10,33 +10,33 @@ use super::tiles::{FEWEST, tilings};
 use std::collections::HashMap;
 use std::collections::HashSet;
 
-/// Unit in which accesses without a loop are compared across members.
+/// Unit of accesses that is compared across members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
-    /// All accesses of one residue, as a sequence.
+    /// All accesses of a residue (successive accesses without a loop) together, as one sequence.
     Rows,
-    /// Each access alone.
+    /// Each access without a loop by itself.
     Single,
 }
 
-/// Positions of accesses that belong to a pattern, by member.
+/// Positions of those accesses that belong to a pattern across members, by member number.
 type Taken = HashMap<u64, HashSet<u64>>;
 
-/// Finds patterns among the accesses that have no loop within their member.
+/// Finds patterns across members among the accesses that form no loop within their member.
 ///
-/// Returns new signatures for those members where any were found; the accesses become loops of one iteration. `part` maps a member to its
-/// file: only accesses to one file can fill a range together.
+/// Returns new signatures for the members in which such accesses were found: these become loops of one iteration. `part` maps a member to
+/// its file, since only accesses to one file can fill a range together.
 #[must_use]
 pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashMap<u64, Signature> {
     let [rows, single] = [As::Rows, As::Single].map(|how| (how, taken(members, how, part)));
-    // At equal coverage prefer whole sequences: they need fewer lines.
+    // If both cover the same number of accesses, whole sequences are preferred: they need fewer lines.
     let (how, (taken, _)) = if single.1.1 > rows.1.1 { single } else { rows };
     let signature =
         |(number, signature): &(u64, &Signature)| Some((*number, signature.with_patterns(how, taken.get(number)?)));
     members.iter().filter_map(signature).collect()
 }
 
-/// Returns the positions of accesses that belong to a pattern, and the number of these accesses.
+/// Returns the positions of accesses that belong to a pattern across members, and the number of these accesses.
 fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
     let candidates: Vec<(u64, Signature)> =
         members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();
@@ -59,7 +59,7 @@ fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (
 }
 
 impl Signature {
-    /// Returns the accesses without a loop, each unit as a pattern of one iteration.
+    /// Returns a signature of the accesses without a loop only: each unit is a pattern of one iteration.
     fn candidates(&self, how: As) -> Self {
         let few = self.residue().filter_map(|part| Some((part.position, part.few.as_ref()?)));
         let patterns = few.flat_map(|(position, few)| parts(few, position, how));
@@ -67,14 +67,14 @@ impl Signature {
         Self { items, ..Self::default() }
     }
 
-    /// Makes patterns of one iteration of the accesses without a loop at the positions in `taken`.
+    /// Returns the signature in which those accesses without a loop that are at positions in `taken` are patterns of one iteration.
     fn with_patterns(&self, how: As, taken: &HashSet<u64>) -> Self {
         self.with(|position, few| {
             parts(few, position, how).map(|(position, part)| (part, taken.contains(&position))).collect()
         })
     }
 
-    /// Makes a pattern of one iteration of each access without a loop for which `is_pattern` holds.
+    /// Returns the signature in which each access without a loop is a pattern of one iteration, if `is_pattern` returns true for it.
     #[must_use]
     pub fn with_single(&self, is_pattern: impl Fn(&Access) -> bool) -> Self {
         self.with(|_, few| few.chunks(1).map(|one| (one, one.first().is_some_and(&is_pattern))).collect())
@@ -117,15 +117,15 @@ impl Signature {
     }
 }
 
-/// Splits the accesses from `position` on into units, each with the position of its first access.
+/// Splits accesses into units; returns each with the position of its first access. `position` is the position of the first access of all.
 fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &[Access])> {
     let size = if how == As::Rows { few.len().max(1) } else { 1 };
     few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
 }
 
-/// Returns the accesses of all members of a line as one nest: loops over the members around the body of the line's nest.
+/// Returns the accesses of all members of a line as one loop nest: loops over the members, placed around the body of the line's nest.
 ///
-/// Returns the line's nest unchanged if it has more than one iteration, or if the line has one member only.
+/// Returns the line's nest unchanged if it has more than one iteration, or if the line has only one member.
 #[must_use]
 pub fn over_members(line: &Line) -> super::nest::Loop {
     use super::nest::{Loop, Node, Step};

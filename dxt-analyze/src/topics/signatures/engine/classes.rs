@@ -1,4 +1,5 @@
-//! Classes of patterns on five axes (spatial, size, repetition, temporal, operation), and of accesses without a loop.
+//! Classification of patterns, and of accesses without a loop, on the five axes of IOSIG: spatial order, size, repetition, intervals,
+//! operation.
 
 use super::global::{leaves, like};
 use super::nest::{Leaf, Loop, Node};
@@ -6,10 +7,10 @@ use super::signature::{Residue, Signature};
 pub use super::succession::Spatial;
 use super::times::Intervals;
 
-/// Page size, in bytes: separates small from large requests.
+/// Page size in bytes, the boundary between small and large requests.
 pub const PAGE: u64 = 4096;
 
-/// Size class of requests, relative to [`PAGE`].
+/// Size class of a pattern's requests, relative to [`PAGE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
     /// All requests are smaller than a page.
@@ -18,58 +19,59 @@ pub enum Size {
     Medium,
     /// All requests are larger than a page.
     Large,
-    /// Requests of several of the other classes.
+    /// Requests of several of the classes above.
     Mixed,
 }
 
-/// Repetition of a pattern.
+/// Repetition class of a pattern: once, or repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repetition {
-    /// Occurs once.
+    /// The pattern occurs once.
     Single,
-    /// A loop around it repeats it, or the stream has an equal pattern elsewhere.
+    /// The pattern is repeated by a loop around it, or occurs again elsewhere in the stream of accesses.
     Repeating,
 }
 
-/// Regularity of the intervals between iterations.
+/// Regularity of the intervals between the iterations of a pattern's loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Temporal {
-    /// Coefficient of variation within the limit, in all loops.
+    /// Fixed: the coefficient of variation of the intervals is within the limit in all loops.
     Fixed,
-    /// Coefficient of variation above the limit, in some loop.
+    /// Random: the coefficient of variation of the intervals exceeds the limit in at least one loop.
     Random,
 }
 
-/// Direction of the transfers.
+/// Direction of a pattern's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Reads only.
+    /// The pattern only reads.
     Read,
-    /// Writes only.
+    /// The pattern only writes.
     Write,
-    /// Reads and writes.
+    /// The pattern reads and writes.
     ReadWrite,
 }
 
 /// Class of a pattern on the five axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// Spatial order of the accesses.
+    /// Spatial order of the pattern's accesses, as in contiguous.
     pub spatial: Spatial,
-    /// Size class of the requests.
+    /// Size class of the pattern's requests.
     pub size: Size,
     /// True if requests differ in size.
     pub variable_size: bool,
-    /// Repetition.
+    /// Repetition of the pattern: once, or repeatedly.
     pub repetition: Repetition,
-    /// Regularity in time; `None` without intervals.
+    /// Regularity of the intervals; `None` if there are no intervals.
     pub temporal: Option<Temporal>,
-    /// Direction of the transfers.
+    /// Direction of the transfers: reads, writes, or both.
     pub operation: Operation,
 }
 
 impl Class {
-    /// Merges size and operation of two classes; the spatial, repetition and temporal axes remain those of `self`.
+    /// Returns this class with size and operation merged with those of `other`; the spatial, repetition and temporal axes remain those of
+    /// `self`.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -81,12 +83,12 @@ impl Class {
     }
 }
 
-/// Returns the class of each pattern of a signature, in their order.
+/// Returns the class of each pattern in a signature, in the order of the patterns.
 ///
-/// `writes` returns true for operations that write; `limit` is the largest coefficient of variation of fixed intervals.
+/// `writes` returns true for operations that write. `limit` is the maximum coefficient of variation at which intervals count as fixed.
 #[must_use]
 pub fn classes(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Vec<Class> {
-    // Sorted by shape, equal nests are neighbours: this avoids a quadratic comparison.
+    // Sorted by shape, so that equal loop nests are adjacent: this avoids comparing all pairs.
     let mut by_shape: Vec<(u64, u64, usize, &Loop)> =
         signature.patterns().enumerate().map(|(i, p)| (shape(&p.nest), p.nest.count, i, &p.nest)).collect();
     by_shape.sort_by_key(|(shape, count, i, _)| (*shape, *count, *i));
@@ -109,7 +111,7 @@ fn shape(l: &Loop) -> u64 {
     l.body.iter().fold(0, |h, n| (h ^ n.shape()).rotate_left(7).wrapping_mul(0x517c_c1b7_2722_0a95))
 }
 
-/// Returns the class of one nest. `again` is true if the stream has an equal nest elsewhere.
+/// Returns the class of one loop nest. `again`: true if the stream of accesses contains an equal nest elsewhere.
 #[must_use]
 pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64) -> Class {
     let mut all: Vec<&Leaf> = Vec::new();
@@ -146,7 +148,8 @@ pub(super) fn size((least, most): (u64, u64)) -> Size {
     }
 }
 
-/// Returns the shortest and the longest request, in bytes. Lengths are linear, so their extremes are at the ends of loops.
+/// Returns the length of the shortest and of the longest request, in bytes. Lengths are linear in loop indices, so their extremes are at
+/// the ends of loops.
 pub(super) fn lengths(nest: &Loop) -> (u64, u64) {
     fn add(l: &Loop, counts: &mut Vec<u64>, out: &mut (u64, u64)) {
         counts.push(l.count);
@@ -181,7 +184,7 @@ fn intervals(l: &Loop, each: &mut dyn FnMut(&Intervals)) {
     }
 }
 
-/// Returns the spatial order of a nest's accesses.
+/// Returns the spatial order of a loop nest's accesses.
 #[must_use]
 pub fn spatial(nest: &Loop) -> Spatial {
     // Descend to the first loop whose body is more than one inner loop.
@@ -218,7 +221,7 @@ pub fn spatial(nest: &Loop) -> Spatial {
         if joined == nest.depth() {
             return Spatial::Contiguous;
         }
-        // Contiguous blocks of several requests, with jumps between the blocks.
+        // Contiguous blocks of several requests each, with jumps between the blocks.
         if joined > 0 || all.len() > 1 {
             return Spatial::Combination;
         }
@@ -235,8 +238,8 @@ pub fn spatial(nest: &Loop) -> Spatial {
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// Returns the number of loops, counted from the innermost, whose iterations each begin where the previous one ended. `bytes` is the
-/// contiguous size of one body.
+/// Returns the number of loops, counted from the innermost, in which each iteration begins where the previous one ended. `bytes` is the
+/// length of the contiguous range that one iteration of the innermost loop's body accesses.
 fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
     while let [Node::Loop(inner)] = at.body.as_slice() {
@@ -254,7 +257,7 @@ fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     counts.iter().rev().zip(&leaf.steps).take(most).take_while(|pair| follows(pair)).count()
 }
 
-/// Returns the class of a signature's accesses without a loop; `None` if there are none.
+/// Returns the class of the accesses without a loop in a signature; `None` if there are none.
 #[must_use]
 pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<Class> {
     let sum: Residue = signature.residue_sum();

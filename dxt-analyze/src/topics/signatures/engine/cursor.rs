@@ -1,4 +1,5 @@
-//! Fast path of a loop nest: a flattened form of the nest predicts the next access, and each access is compared with the prediction only.
+//! Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access with the prediction
+//! only.
 
 use super::access::Access;
 use super::nest::{Loop, MAX_DEPTH, Node, Step, moved};
@@ -6,8 +7,8 @@ use super::run::Took;
 use super::stack::Element;
 use super::times::Intervals;
 
-/// State of a leaf, as (offset, length) by level: `values[k]` is at the start of the current iteration of the k-th loop around it,
-/// counted from the innermost; `values[0]` is the next access.
+/// State of an access in a loop body (leaf). `values[k]` is (offset, length) at the start of the current iteration of the k-th loop around
+/// it, counted from the innermost loop. `values[0]` is the next access.
 #[derive(Debug)]
 struct LeafState {
     op: u16,
@@ -22,9 +23,9 @@ struct LoopState {
     count_steps: [i64; MAX_DEPTH],
     done: u64,
     target: u64,
-    /// Leaves within, each with the level of this loop among the loops around the leaf.
+    /// Accesses inside this loop, as (index, level). `level` is the number of loops between this loop and the access.
     slots: Vec<(usize, usize)>,
-    /// Loops within, each with the level of this loop among the loops around them.
+    /// Loops inside this loop, as (index, level). `level` is the number of loops between this loop and the inner one.
     loops: Vec<(usize, usize)>,
     last_ns: Option<u64>,
     times: Intervals,
@@ -43,7 +44,7 @@ enum Mark {
     Again(usize),
 }
 
-/// Follows the nest on top of the stack.
+/// Cursor that predicts the accesses of the loop nest on top of the stack.
 #[derive(Debug)]
 pub(super) struct NestCursor {
     code: Vec<Code>,
@@ -51,14 +52,14 @@ pub(super) struct NestCursor {
     loops: Vec<LoopState>,
     at: usize,
     marks: Vec<Mark>,
-    /// True if no access can follow: an inner count of a triangular loop has fallen below 1.
+    /// True if no access can follow: the iteration count of an inner, triangular loop has fallen below 1.
     dead: bool,
     watch: u64,
     accesses: u64,
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    /// Start and end of the last access, in ns; `committed_ns` is that of the last access of a complete outer iteration.
+    /// Start and end of the last access, in ns; `committed_ns` is the same for the last access of a complete outer iteration.
     last_ns: (u64, u64),
     committed_ns: (u64, u64),
 }
@@ -92,7 +93,8 @@ impl NestCursor {
         cursor
     }
 
-    /// Appends the code of a loop. `around` has the loops around it, outermost first; `index` is the outermost loop's iteration.
+    /// Appends the flattened form of a loop. `around`: indices of the loops around it, outermost first. `index`: iteration of the outermost
+    /// loop.
     fn lay_out(&mut self, l: &Loop, around: &mut Vec<usize>, index: u64) {
         let me = self.loops.len();
         let depth = around.len();
@@ -179,7 +181,7 @@ impl NestCursor {
         self.marks.clear();
     }
 
-    /// Advances to the next leaf.
+    /// Advances to the next access in the flattened form.
     fn settle(&mut self) {
         while !self.dead {
             match self.code.get(self.at) {
@@ -233,7 +235,7 @@ impl NestCursor {
         }
     }
 
-    /// Writes the complete iterations into `element`, and restarts the interval sums.
+    /// Writes the complete iterations and their intervals into `element`, and resets the interval sums.
     pub(super) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;
@@ -246,12 +248,12 @@ impl NestCursor {
         element.iteration_ns = if self.pending == 0 { self.loops[0].last_ns } else { None };
     }
 
-    /// Returns the number of accesses in the incomplete iteration.
+    /// Returns the number of accesses in the current, incomplete iteration.
     pub(super) fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// Returns the accesses of the incomplete iteration as separate nodes. Call [`NestCursor::sync`] for `nest` first.
+    /// Returns the accesses of the incomplete iteration as separate nodes. [`NestCursor::sync`] must have been called for `nest`.
     pub(super) fn partial(&self, nest: &Loop) -> Vec<Node> {
         let mut out = Vec::new();
         if self.pending > 0 {
@@ -262,7 +264,8 @@ impl NestCursor {
         out
     }
 
-    /// Appends the accesses of `body` before the current code. `index` numbers the next loop, in the order of [`NestCursor::lay_out`].
+    /// Appends the accesses of `body` that precede the current position. `at`: position of the body in the flattened form. `index`: index
+    /// of the next loop, in the order of [`NestCursor::lay_out`].
     fn partial_body(&self, body: &[Node], mut at: usize, index: &mut usize, out: &mut Vec<Node>) {
         for node in body {
             let (code, loops) = extent(node);
@@ -297,7 +300,7 @@ impl NestCursor {
     }
 }
 
-/// Returns the number of codes and the number of loops of a node.
+/// Returns the number of entries and the number of loops that a node takes in the flattened form.
 fn extent(node: &Node) -> (usize, usize) {
     match node {
         Node::Leaf(_) => (1, 0),

@@ -1,6 +1,6 @@
-//! Expansion of signatures to accesses.
+//! Expansion of signatures: regenerates the accesses.
 //!
-//! Independent of the recogniser: each access is computed from its loop indices, never from the access before it.
+//! Independent of loop recognition: each access is computed from its loop indices, never from the previous access.
 
 use super::nest::{Leaf, Loop, Node};
 use super::signature::{Item, Pattern, Signature};
@@ -8,21 +8,21 @@ use super::signature::{Item, Pattern, Signature};
 /// Operation, first byte and length of an access.
 pub type What = (u16, u64, u64);
 
-/// Next part of a stream, according to its signature.
+/// Next access, or next group of accesses, that a signature predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// An access of a nest.
+    /// Single access of a loop nest.
     Access(What),
-    /// A residue: accesses of which only the sums are known.
+    /// Residue: successive accesses without a loop, of which only the totals are known.
     Unknown {
-        /// Number of accesses.
+        /// Number of these accesses.
         accesses: u64,
-        /// Total length, in bytes.
+        /// Total length of these accesses, in bytes.
         bytes: u128,
     },
 }
 
-/// Returns the accesses of a signature, in stream order.
+/// Returns the accesses that a signature predicts, in the order of the original accesses.
 pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     signature.items.iter().flat_map(|item| {
         let (nest, unknown) = match item {
@@ -33,7 +33,7 @@ pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     })
 }
 
-/// Returns the accesses of a nest, in stream order.
+/// Returns the accesses of a loop nest, in their order of execution.
 #[must_use]
 pub fn expand_nest(nest: &Loop) -> Expansion<'_> {
     Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }], idle: 0 }
@@ -47,15 +47,15 @@ struct Level<'a> {
     child: usize,
 }
 
-/// Iterator over the accesses of a nest. Returned by [`expand_nest`].
+/// Iterator over the accesses of a loop nest. Returned by [`expand_nest`].
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
-    /// Steps since the last access.
+    /// Number of steps since the last access; bounds loops without accesses.
     idle: u32,
 }
 
-/// Maximum steps without an access before an expansion ends. Recognised nests never reach it; nests read from text may.
+/// Maximum number of steps without an access, after which an expansion ends. Recognised nests never reach this; nests parsed from text may.
 const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {
@@ -65,7 +65,7 @@ impl Expansion<'_> {
             offset = offset.wrapping_add(i128::from(step.offset).wrapping_mul(i128::from(level.index)));
             length = length.wrapping_add(i128::from(step.length).wrapping_mul(i128::from(level.index)));
         }
-        // Modulo 2^64, as `nest` defines offsets and lengths.
+        // Computed modulo 2^64, as `nest` defines offsets and lengths.
         (leaf.op, offset as u64, length as u64)
     }
 

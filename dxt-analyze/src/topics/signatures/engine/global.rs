@@ -1,71 +1,72 @@
-//! Signatures of many ranks as a few lines.
+//! Summary of the signatures of many ranks as a few lines.
 //!
-//! A [`Line`] joins nests that differ in their offsets only, where the offsets are linear in the rank, or in the rank's coordinates in a
-//! process grid (in two dimensions rank = y x width + x). A rank may be any number that identifies a stream.
+//! A [`Line`] combines loop nests of several ranks that differ only in their offsets. The offsets must be linear in the rank, or in the
+//! rank's coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of
+//! accesses.
 
 use std::collections::HashMap;
 
 use super::nest::{Leaf, Loop, Node, delta, moved};
 use super::signature::{Pattern, Signature};
 
-/// Dimension of a process grid.
+/// Dimension of a process grid in which a pattern repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// Ranks along this dimension.
+    /// Number of ranks along this dimension.
     pub count: u64,
-    /// Rank difference of neighbours.
+    /// Difference in rank between neighbours in this dimension.
     pub rank_step: i64,
-    /// Offset difference of neighbours, in bytes, for each leaf of the nest in order.
+    /// Difference in offset between neighbours in this dimension, in bytes, for each access in the nest's loop bodies, in order.
     pub shifts: Vec<i64>,
 }
 
-/// Nest that several ranks share, up to offsets that are linear in the ranks' coordinates.
+/// Loop nest that several ranks share, up to offsets that are linear in the ranks' coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Nest of the first rank.
+    /// Loop nest of the first rank.
     pub nest: Loop,
-    /// First rank.
+    /// Lowest rank that shares the nest.
     pub first_rank: u64,
-    /// Dimensions of the process grid, fastest first; empty for a single rank.
+    /// Dimensions of the process grid, innermost (fastest-varying) first; empty for a single rank.
     pub directions: Vec<Direction>,
-    /// Number of ranks.
+    /// Number of ranks that share the nest.
     pub ranks: u64,
-    /// Position of the nest in the first rank's signature.
+    /// Index of the nest's first access among the accesses of the first rank.
     pub position: u64,
-    /// Position of the nest in each rank's signature, in the order of [`Line::members`].
+    /// Index of the nest's first access among the accesses of each rank, in the order of [`Line::members`].
     pub positions: Vec<u64>,
-    /// Earliest start over all ranks, in ns.
+    /// Start of the earliest access over all ranks, in ns.
     pub start_ns: u64,
-    /// Latest start of a last access over all ranks, in ns.
+    /// Latest start of a rank's last access, in ns.
     pub last_start_ns: u64,
-    /// Latest end over all ranks, in ns.
+    /// End of the latest access over all ranks, in ns.
     pub end_ns: u64,
-    /// Accesses of all ranks.
+    /// Number of accesses of all ranks.
     pub accesses: u64,
-    /// Bytes of all ranks.
+    /// Bytes accessed by all ranks.
     pub bytes: u128,
 }
 
-/// Joint signature of many ranks.
+/// Combined signature of many ranks: loop nests that they share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Global {
-    /// Number of signatures joined.
+    /// Number of signatures that are combined.
     pub processes: u64,
-    /// Lines, by first rank and position.
+    /// Loop nests shared by ranks, ordered by first rank, then by position.
     pub lines: Vec<Line>,
-    /// Accesses outside of nests.
+    /// Number of accesses that belong to no loop nest.
     pub residue: u64,
-    /// Bytes of the accesses outside of nests.
+    /// Bytes of the accesses that belong to no loop nest.
     pub residue_bytes: u128,
 }
 
-/// Leaf offsets of one rank, or of a row of ranks that has been joined already.
+/// Offsets of a nest's accesses for one rank, or for several ranks that have been combined already.
 struct Row {
     rank: u64,
     offsets: Vec<u64>,
     directions: Vec<Direction>,
     positions: Vec<u64>,
-    /// Sums over all ranks in the row.
+    /// Totals over all ranks combined in this row.
     sum: Sum,
 }
 
@@ -80,13 +81,13 @@ struct Sum {
     bytes: u128,
 }
 
-/// Joins the signatures of many ranks, each given with its rank.
+/// Combines the signatures of many ranks; each is given with its rank.
 #[must_use]
 pub fn globalize(signatures: &[(u64, &Signature)]) -> Global {
     let mut sorted: Vec<_> = signatures.to_vec();
     sorted.sort_by_key(|(rank, _)| *rank);
     let mut out = Global { processes: sorted.len() as u64, ..Global::default() };
-    // The hash finds candidates, the comparison decides.
+    // Equal hashes find candidates; a comparison then decides.
     let mut groups: Vec<(&Loop, Vec<Row>)> = Vec::new();
     let mut by_hash: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     for (rank, signature) in sorted {
@@ -166,13 +167,13 @@ impl Row {
     }
 }
 
-/// Joins runs of neighbours whose ranks and offsets grow by constant steps.
+/// Combines consecutive rows whose ranks and offsets grow by constant steps.
 fn join(rows: Vec<Row>) -> Vec<Row> {
     let mut out = Vec::new();
     let mut rest = rows.as_slice();
     while let Some(first) = rest.first() {
         let mut length = in_line(rest);
-        // Any two rows are in line. If the second one begins a row of three or more, it is left to that row.
+        // Any two rows have a constant step. If the second one begins a sequence of three or more, it is left to that sequence.
         if length == 2 && rest.get(1..).map_or(0, in_line) >= 3 {
             length = 1;
         }
@@ -199,7 +200,7 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
     out
 }
 
-/// Returns the number of leading rows that are in line.
+/// Returns the number of rows at the beginning of `rows` whose ranks and offsets grow by constant steps.
 fn in_line(rows: &[Row]) -> usize {
     let [a, b, ..] = rows else { return rows.len() };
     if a.directions != b.directions {
@@ -211,7 +212,7 @@ fn in_line(rows: &[Row]) -> usize {
 }
 
 impl Line {
-    /// Returns each rank with the offset of each leaf of its nest, computed from the grid coordinates.
+    /// Returns each rank with the offset of each access in the nest's loop bodies, computed from the rank's grid coordinates.
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -229,7 +230,7 @@ impl Line {
         })
     }
 
-    /// Returns the rank of each member, in the order of [`Self::members`].
+    /// Returns the ranks that share the nest, in the order of [`Self::members`].
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -241,14 +242,15 @@ impl Line {
         })
     }
 
-    /// Returns the offset difference along a direction, in bytes, if all leaves have the same one.
+    /// Returns the offset difference between neighbours along a direction, in bytes, if it is the same for all accesses of the nest; else
+    /// `None`.
     #[must_use]
     pub fn shift(&self, direction: &Direction) -> Option<i64> {
         let first = direction.shifts.first()?;
         direction.shifts.iter().all(|s| s == first).then_some(*first)
     }
 
-    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`, and the line has one direction; else
+    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`, and the line has exactly one direction; else
     /// `None`.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
@@ -261,7 +263,7 @@ impl Line {
         Some((a, i128::from(self.first_offset()) - i128::from(a) * i128::from(self.first_rank)))
     }
 
-    /// Returns the first byte of the first rank's first access.
+    /// Returns the offset of the first rank's first access.
     #[must_use]
     pub fn first_offset(&self) -> u64 {
         let mut first = None;
@@ -269,7 +271,7 @@ impl Line {
         first.unwrap_or(0)
     }
 
-    /// Returns (first byte, length) of the range that all ranks together access without gaps and each byte exactly once; else `None`.
+    /// Returns (first byte, length) of the range if all ranks together access a range without gaps and each byte exactly once; else `None`.
     #[must_use]
     pub fn contiguous(&self) -> Option<(u64, u128)> {
         let mut all: Vec<&Leaf> = Vec::new();
@@ -280,7 +282,7 @@ impl Line {
         if let [leaf] = all.as_slice() {
             counts(&self.nest, &mut dimensions, leaf)?;
         } else {
-            // Several leaves of one body: each must begin where the previous one ends.
+            // Several accesses in one loop body: each must begin where the previous one ends.
             let mut body = &self.nest;
             let mut around = vec![self.nest.count];
             while let [Node::Loop(inner)] = body.body.as_slice() {
@@ -319,7 +321,7 @@ impl Line {
     }
 }
 
-/// Collects (count, offset step) of the loops around the only leaf, innermost first. `None` if a count or length varies.
+/// Collects (count, offset step) of the loops around the only access in the nest, innermost first. `None` if a count or length varies.
 fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     let mut around = Vec::new();
     let mut at = l;
@@ -340,7 +342,7 @@ fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     Some(())
 }
 
-/// Calls `each` for every leaf of a nest, in order.
+/// Calls `each` for every access (leaf) in a nest's loop bodies, in order.
 pub fn leaves<'a>(l: &'a Loop, each: &mut dyn FnMut(&'a Leaf)) {
     for node in &l.body {
         match node {
@@ -359,7 +361,7 @@ fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// Hashes everything but offsets and times.
+/// Returns a hash of a nest's structure, lengths, steps and counts, but not of its offsets and times.
 fn hash_of(l: &Loop, hash: u64) -> u64 {
     let mix = |h: u64, v: u64| (h.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     let mut hash = mix(hash, l.count);
@@ -375,7 +377,7 @@ fn hash_of(l: &Loop, hash: u64) -> u64 {
     mix(hash, 5)
 }
 
-/// True if two nests are equal up to offsets and times.
+/// True if two nests are equal except for offsets and times.
 #[must_use]
 pub fn like(a: &Loop, b: &Loop) -> bool {
     a.count == b.count

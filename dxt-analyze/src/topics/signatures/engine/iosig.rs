@@ -1,4 +1,4 @@
-//! Notation of the IOSIG papers. Its brackets are not consistent there; this module reads them as follows:
+//! Text notation of the IOSIG papers. The papers do not use brackets consistently; this module interprets them as follows:
 //!
 //! ```text
 //! {operation, file, initial position, dimension, (patterns, iterations), repetitions}
@@ -20,18 +20,18 @@ use super::global::leaves;
 use super::nest::{Leaf, Loop, Node};
 use super::print::Operations;
 
-/// Parameters of the notation.
+/// Writer of the notation, with its parameters.
 pub struct Notation<'a> {
-    /// Operation names of the paper, such as `MPI_READALL`.
+    /// Operation names as in the paper, such as `MPI_READALL`.
     pub operations: &'a dyn Operations,
-    /// Name of the file.
+    /// Name of the file, as it appears in the notation.
     pub file: &'a str,
-    /// Largest coefficient of variation of fixed intervals.
+    /// Maximum coefficient of variation at which intervals count as fixed.
     pub limit: f64,
 }
 
 impl Notation<'_> {
-    /// Formats a nest.
+    /// Formats a loop nest in the notation.
     #[must_use]
     pub fn nest(&self, nest: &Loop) -> String {
         let mut names: Vec<String> = Vec::new();
@@ -137,7 +137,7 @@ fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {
     if several { format!("({steps})") } else { steps }
 }
 
-/// Returns the loop depth, plus one if a body has several accesses.
+/// Returns the notation's dimension: the loop depth, plus one if a loop body has several accesses.
 #[must_use]
 pub fn dimension(nest: &Loop) -> usize {
     fn several(l: &Loop) -> bool {

@@ -1,17 +1,17 @@
-//! Finds loop nests in streams of file accesses, and expands nests to accesses again.
+//! Recognition of loop nests in streams of file accesses, and expansion of loop nests to accesses.
 //!
 //! The engine depends on the standard library only and knows nothing of traces, files or ranks. An [`Access`] is an operation number, a
 //! byte range and two times. A stream is a sequence of accesses in the order of their starts, usually those of one process, thread, file
 //! and I/O layer.
 //!
 //! [`Recogniser`] compresses a stream to a [`Signature`] in one pass. Its memory is bounded; only the signature grows, up to
-//! [`Limits::items`]. A signature is a sequence of two kinds of [`Item`]:
+//! [`Limits::items`] items. A signature is a sequence of [`Item`]s of two kinds:
 //!
 //! - [`Pattern`]: a nest of [`Loop`]s that regenerates its accesses exactly. Offsets, lengths and inner iteration counts may be linear in
 //!   the indices of all surrounding loops.
-//! - [`Residue`]: accesses without a loop, which are only counted and summed up.
+//! - [`Residue`]: successive accesses that form no loop; only their totals are stored.
 //!
-//! Operations, offsets and lengths decide the structure. Times never do; each loop has only the mean and the spread of the [`Intervals`]
+//! Operations, offsets and lengths determine the structure; times never do. Each loop stores only mean and spread of the [`Intervals`]
 //! between its iterations.
 //!
 //! # Example
@@ -39,11 +39,11 @@
 //!
 //! # Modules
 //!
-//! - [`access`]: input; [`recognise`]: the recogniser, after Ketterlin and Clauss (CGO 2008).
-//! - [`nest`], [`signature`], [`times`], [`succession`]: its result.
-//! - [`expand`]: from a signature back to accesses. Shares no arithmetic with the recogniser, so that each checks the other.
-//! - [`global`], [`across`], [`tiles`]: patterns of many ranks, or of many files, as a few lines.
-//! - [`classes`]: classes of patterns on the five axes of the IOSIG papers.
+//! - [`access`]: input; [`recognise`]: loop recognition, after Ketterlin and Clauss (CGO 2008).
+//! - [`nest`], [`signature`], [`times`], [`succession`]: types of the resulting signatures.
+//! - [`expand`]: regenerates accesses from a signature. Shares no arithmetic with loop recognition, so that each checks the other.
+//! - [`global`], [`across`], [`tiles`]: patterns across many ranks or files, summarized as a few lines.
+//! - [`classes`]: classification of patterns on the five axes of the IOSIG papers.
 //! - [`mod@print`], [`parse`], [`iosig`]: text forms.
 
 pub mod access;

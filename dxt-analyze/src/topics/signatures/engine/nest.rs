@@ -1,6 +1,7 @@
-//! Loop nests, and the test for three consecutive nodes being three iterations of one loop.
+//! Loop nests, and the test if three consecutive nodes are three iterations of one loop.
 //!
-//! A leaf has one step per loop around it, so that one body can hold a moving block and a fixed header:
+//! A leaf is an access in a loop body. It has one step per loop around it, so that one body can contain both a moving block and a fixed
+//! header:
 //!
 //! ```text
 //! offset = leaf.offset + sum over d of steps[d].offset * index[d]    (modulo 2^64; d = 0 is the innermost loop)
@@ -10,52 +11,52 @@
 
 use super::times::Intervals;
 
-/// Maximum loop depth of a nest.
+/// Maximum depth of a loop nest.
 pub const MAX_DEPTH: usize = 8;
-/// Maximum leaves in the inner loops of a nest that the recogniser builds.
+/// Maximum number of accesses (leaves) in the inner loops of a nest that the recogniser builds.
 pub const MAX_LEAVES: usize = 1024;
 
-/// Change of a leaf from one iteration of a loop to the next.
+/// Change of an access (leaf) from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Offset change, in bytes.
+    /// Change of the first byte, in bytes.
     pub offset: i64,
-    /// Length change, in bytes.
+    /// Change of the length, in bytes.
     pub length: i64,
 }
 
-/// Access in the body of a loop.
+/// Access in a loop body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Operation number.
+    /// Operation number, as in [`super::Access::op`].
     pub op: u16,
-    /// First byte, in the first iteration of all loops.
+    /// First byte accessed in the first iteration of all loops around this access.
     pub offset: u64,
-    /// Length in the first iteration of all loops, in bytes.
+    /// Number of bytes accessed in the first iteration of all loops around this access.
     pub length: u64,
-    /// One step per loop around the leaf, innermost first.
+    /// Change per iteration of each loop around this access, innermost first.
     pub steps: Vec<Step>,
 }
 
-/// Loop over a body of accesses and inner loops.
+/// Loop over a body that consists of accesses and inner loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Iterations, in the first iteration of all loops around this one.
+    /// Number of iterations, while all loops around this one are in their first iteration.
     pub count: u64,
     /// Change of `count` per iteration of each loop around this one, innermost first; nonzero only in triangular loops.
     pub count_steps: Vec<i64>,
-    /// Nodes of one iteration, in order.
+    /// Accesses and inner loops of one iteration, in order.
     pub body: Vec<Node>,
     /// Intervals between the starts of successive iterations.
     pub times: Intervals,
 }
 
-/// Node of a nest.
+/// Access or inner loop in a loop body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// Access.
+    /// Single access in a loop body.
     Leaf(Leaf),
-    /// Inner loop.
+    /// Inner loop in a loop body.
     Loop(Loop),
 }
 
@@ -72,16 +73,16 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Loop {
-    /// Returns (first byte, end) of the byte range accessed. Exact if counts and lengths are constant, else an outer bound.
+    /// Returns (first byte, end) of the byte range that the loop accesses. Exact if counts and lengths are constant, else an outer bound.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
         let (first, end) = self.extent_in(&mut Vec::new());
         (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// Computes the range; `around` has the maximum counts of the loops around, outermost first.
+    /// Computes the byte range; `around` contains the maximum iteration counts of the loops around this one, outermost first.
     fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
-        // Total change of one step over all iterations of its loop.
+        // Total change by one step over all iterations of its loop.
         let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));
         let grows = self.count_steps.iter().zip(around.iter().rev()).map(|(step, count)| over(*step, *count).max(0));
         let most = grows.fold(i128::from(self.count), i128::saturating_add);
@@ -107,7 +108,7 @@ impl Loop {
         extent
     }
 
-    /// Returns the length of the first access, in bytes.
+    /// Returns the number of bytes of the loop's first access.
     #[must_use]
     pub fn first_length(&self) -> u64 {
         self.body.first().map_or(0, |node| match node {
@@ -116,7 +117,7 @@ impl Loop {
         })
     }
 
-    /// Returns the loop depth; 1 without inner loops.
+    /// Returns the depth of the loop nest; 1 without inner loops.
     #[must_use]
     pub fn depth(&self) -> usize {
         1 + self.body.iter().map(Node::depth).max().unwrap_or(0)
@@ -134,7 +135,7 @@ impl Node {
         Self::Leaf(Leaf::of(op, offset, length))
     }
 
-    /// Returns a hash of operations, steps and loop structure, but not of offsets, lengths or counts.
+    /// Returns a hash of operations, steps and loop structure, but not of offsets, lengths or iteration counts.
     #[must_use]
     pub fn shape(&self) -> u64 {
         match self {
@@ -149,7 +150,7 @@ impl Node {
         }
     }
 
-    /// Returns the first byte of the first access.
+    /// Returns the first byte of this node's first access.
     pub(super) fn first(&self) -> u64 {
         match self {
             Self::Leaf(leaf) => leaf.offset,
@@ -157,7 +158,7 @@ impl Node {
         }
     }
 
-    /// Returns the loop depth; 0 for a leaf.
+    /// Returns the depth of the loop nest; 0 for an access.
     #[must_use]
     pub fn depth(&self) -> usize {
         match self {
@@ -166,7 +167,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of leaves.
+    /// Returns the number of accesses in loop bodies (leaves), regardless of iteration counts.
     #[must_use]
     pub fn leaves(&self) -> usize {
         match self {
@@ -175,7 +176,8 @@ impl Node {
         }
     }
 
-    /// Returns the number of leaves and loops. Of several forms of a sequence of accesses the recogniser keeps the cheapest.
+    /// Returns the number of leaves (accesses in loop bodies) and loops. Of several ways to describe the same accesses, the recogniser
+    /// chooses the one with the lowest cost.
     #[must_use]
     pub fn cost(&self) -> usize {
         match self {
@@ -184,7 +186,7 @@ impl Node {
         }
     }
 
-    /// Returns the loop and its leaf if this is a run: a loop over a single access.
+    /// Returns the loop and the access in its body if this node is a run: a loop over a single access.
     pub(super) fn as_run(&self) -> Option<(&Loop, &Leaf)> {
         match self {
             Self::Loop(l) => match l.body.as_slice() {
@@ -195,8 +197,8 @@ impl Node {
         }
     }
 
-    /// True if `a`, `b`, `c` can be three successive iterations of one node. If `open`, the last loop may still grow, and the first two
-    /// must have equal counts.
+    /// True if `a`, `b`, `c` can be three successive iterations of one node. If `open` is true, a loop in `c` may still grow, and those in
+    /// `a` and `b` must have equal counts.
     pub(super) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
         match (a, b, c) {
             (Self::Leaf(a), Self::Leaf(b), Self::Leaf(c)) => {
@@ -220,7 +222,8 @@ impl Node {
         }
     }
 
-    /// Makes the node of a first iteration a node of the loop body. `next` is the second iteration; see [`Node::in_line`].
+    /// Converts a node of the first iteration to a node of the loop's body, by adding the step to `next`, the same node in the second
+    /// iteration. See [`Node::in_line`].
     pub(super) fn take_step(&mut self, next: &Self) {
         match (self, next) {
             (Self::Leaf(a), Self::Leaf(b)) => {
@@ -236,7 +239,7 @@ impl Node {
         }
     }
 
-    /// Adds the intervals of this node in another iteration.
+    /// Adds the intervals of `other`, the same node in another iteration.
     pub(super) fn merge_times(&mut self, other: &Self) {
         if let (Self::Loop(a), Self::Loop(b)) = (self, other) {
             a.times.merge(&b.times);
@@ -246,7 +249,7 @@ impl Node {
         }
     }
 
-    /// Returns this child of a loop as it is in the loop's iteration `index`, without the steps of that loop.
+    /// Returns this child of a loop as executed in the loop's iteration `index`; steps of that loop are removed.
     #[must_use]
     pub fn at_iteration(&self, index: u64) -> Self {
         match self {
@@ -269,8 +272,8 @@ impl Node {
         }
     }
 
-    /// Moves this node to iteration `index` of the outermost loop around it, keeping the steps: the loop then begins there. `u64::MAX` is
-    /// the iteration before the first.
+    /// Changes this node's start values to those in iteration `index` of the outermost loop around it, and keeps the steps: the loop then
+    /// begins with that iteration. `u64::MAX` stands for the iteration before the first.
     pub(super) fn shift(&mut self, index: u64) {
         match self {
             Self::Leaf(leaf) => {
@@ -290,7 +293,7 @@ impl Node {
         }
     }
 
-    /// True if both nodes are equal up to times.
+    /// True if both nodes are equal except for times.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -305,7 +308,8 @@ impl Node {
         }
     }
 
-    /// Returns the number of accesses, in time linear in the nodes. `None` if a count varies, or if the number exceeds `u64`.
+    /// Returns the number of accesses over all iterations. `None` if an iteration count varies, or if the number exceeds `u64`. Takes time
+    /// linear in the number of nodes.
     #[must_use]
     pub fn accesses(&self) -> Option<u64> {
         match self {
@@ -318,7 +322,7 @@ impl Node {
     }
 }
 
-/// Returns the [`Node::shape`] of a leaf without loops around it.
+/// Returns the [`Node::shape`] of an access of operation `op` without loops around it.
 pub(super) fn shape_of_leaf(op: u16) -> u64 {
     mix(1, u64::from(op))
 }

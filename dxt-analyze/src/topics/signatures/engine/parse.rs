@@ -1,4 +1,4 @@
-//! Parser of the text form of signatures. For the grammar see [`mod@super::print`].
+//! Parser for the text form of signatures; the grammar is in [`mod@super::print`].
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::print::Operations;
 use super::signature::{Item, Pattern, Residue, Signature};
 use super::times::Intervals;
 
-/// Error of a text that is not a signature.
+/// Error for a text that is not a valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotASignature {
-    /// Byte offset of the error.
+    /// Byte offset in the text at which parsing failed.
     pub at: usize,
-    /// Text expected there.
+    /// Description of the text that was expected there.
     pub expected: &'static str,
 }
 
@@ -26,11 +26,11 @@ impl std::error::Error for NotASignature {}
 
 type Result<T> = std::result::Result<T, NotASignature>;
 
-/// Parses a signature.
+/// Parses a signature from its text form.
 ///
 /// # Errors
-/// Returns an error if the text does not follow the grammar, or for a number that is too large, an unknown operation, or a leaf or loop
-/// without one step per surrounding loop.
+/// Returns an error if the text does not follow the grammar, if a number is too large, or if an operation is unknown. Also returns an error
+/// if an access or loop does not have one step per surrounding loop.
 pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     let mut reader = Reader { text, at: 0, operations };
     let mut out = Signature::default();
@@ -58,10 +58,10 @@ pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     }
 }
 
-/// Parses one nest, as [`super::print::nest_text`] writes it.
+/// Parses one loop nest, as written by [`super::print::nest_text`].
 ///
 /// # Errors
-/// See [`parse`].
+/// Returns an error in the same cases as [`parse`].
 pub fn parse_nest(text: &str, operations: &dyn Operations) -> Result<Loop> {
     let mut reader = Reader { text, at: 0, operations };
     let nest = reader.nest(0)?;
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         self.rest().is_empty()
     }
 
-    /// Consumes a word or sign if it is next.
+    /// Consumes `word` (a word or a sign) if it comes next; returns true if so.
     fn skip(&mut self, word: &str) -> bool {
         let Some(after) = self.rest().strip_prefix(word) else { return false };
         let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());

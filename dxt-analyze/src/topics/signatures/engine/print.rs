@@ -1,4 +1,4 @@
-//! Text form of signatures. [`parse`](super::parse) reads it back.
+//! Text form of signatures. [`parse`](super::parse) parses it.
 //!
 //! ```text
 //! signature = { line } [ "dropped" number newline ] ;
@@ -19,9 +19,9 @@
 //! number    = digit { digit } ;
 //! ```
 //!
-//! - A leaf is operation, first byte and length. It has a step per loop around it, innermost first: the change of the first byte and,
-//!   after a colon, the change of the length.
-//! - A loop is its iteration count, with a step per loop around it if the count varies, and its body.
+//! - A leaf (access in a loop body) consists of operation, first byte and length. It has a step per loop around it, innermost first: the
+//!   change of the first byte and, after a colon, the change of the length.
+//! - A loop consists of its iteration count, with a step per loop around it if the count varies, and its body.
 //! - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
 //! - The number after an operation of a residue is its number of accesses.
 //! - Blanks may separate any two words.
@@ -34,13 +34,13 @@ use super::times::Intervals;
 
 /// Mapping between operation numbers and names.
 pub trait Operations {
-    /// Returns the name of an operation: a letter, then letters, digits and underscores. Must not be a word of the grammar.
+    /// Returns the name of an operation: a letter, followed by letters, digits and underscores. Must not be a keyword of the grammar.
     fn name(&self, op: u16) -> String;
-    /// Returns the operation with a given name.
+    /// Returns the number of the operation with this name; `None` if there is none.
     fn number(&self, name: &str) -> Option<u16>;
 }
 
-/// Names operations `op` followed by their number.
+/// Names each operation `op` followed by its number, as in `op1`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbered;
 
@@ -54,19 +54,19 @@ impl Operations for Numbered {
     }
 }
 
-/// Displays a signature in its text form. Returned by [`text()`].
+/// Displays a signature in its text form; returned by [`text()`].
 pub struct Text<'a> {
     signature: &'a Signature,
     operations: &'a dyn Operations,
 }
 
-/// Returns a signature in its text form.
+/// Returns a value that displays a signature in its text form.
 #[must_use]
 pub fn text<'a>(signature: &'a Signature, operations: &'a dyn Operations) -> Text<'a> {
     Text { signature, operations }
 }
 
-/// Returns a nest in its text form.
+/// Returns the text form of a loop nest.
 #[must_use]
 pub fn nest_text(nest: &Loop, operations: &dyn Operations) -> String {
     let mut out = String::new();

@@ -1,8 +1,8 @@
-//! Loop recognition in one pass over a stream.
+//! Loop recognition in one pass over a stream of accesses.
 //!
-//! Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. The others go
-//! onto the stack (`stack`), where three iterations in a row become a loop; `resplit` and `turn` correct loops that took accesses of
-//! others. Memory is bounded, apart from the resulting signature.
+//! Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. Other accesses are
+//! pushed onto the stack (`stack`), where three successive equal iterations become a loop. `resplit` and `turn` correct loops that include
+//! accesses of other loops. Memory is bounded, except for the resulting signature.
 
 use super::access::{Access, Accesses};
 use super::cursor::NestCursor;
@@ -11,15 +11,15 @@ use super::run::{RunCursor, Took};
 use super::signature::{Item, Pattern, Residue, Signature};
 use super::stack::{Element, KEPT, LONGEST, Ring, Stack};
 
-/// Waiting accesses emitted at a time. The rest of the ring still holds three of the longest bodies.
+/// Number of pending accesses that are emitted in one step. After that, the ring still holds three iterations of the longest loop body.
 const PASSED: usize = 32;
 
-/// Bounds of a recogniser.
+/// Memory limits of a recogniser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum length of a loop body, in accesses and inner loops; clamped to 1..=64. Default: 64.
+    /// Maximum length of a loop body: number of accesses and inner loops; clamped to 1..=64. Default: 64.
     pub body: usize,
-    /// Maximum items of a signature; nests after these are counted as residue. Default: 65,536.
+    /// Maximum number of items in a signature; loop nests beyond it are counted as residue (accesses without a loop). Default: 65,536.
     pub items: usize,
 }
 
@@ -36,7 +36,7 @@ enum Cursor {
     Nest(Box<NestCursor>),
 }
 
-/// Recogniser of the loops in one stream. Takes accesses in the order of their starts.
+/// Recogniser of the loops in one stream. Accesses must be pushed in the order of their starts.
 #[derive(Debug)]
 pub struct Recogniser {
     items: usize,
@@ -45,7 +45,8 @@ pub struct Recogniser {
     cursor: Cursor,
     out: Signature,
     emitted: u64,
-    /// Number of the latest accesses that are in the ring but not on the stack; `Some` after a long time without repetition.
+    /// Number of pending accesses: the latest ones, which are in the ring but not on the stack; `Some` after a long time without
+    /// repetition.
     waiting: Option<usize>,
 }
 
@@ -56,7 +57,7 @@ impl Default for Recogniser {
 }
 
 impl Recogniser {
-    /// Creates a recogniser with the given bounds.
+    /// Creates a recogniser with the given memory limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -70,7 +71,7 @@ impl Recogniser {
         }
     }
 
-    /// Takes the next access.
+    /// Adds the next access of the stream.
     #[inline]
     pub fn push(&mut self, access: &Access) {
         self.ring.push(access);
@@ -86,9 +87,9 @@ impl Recogniser {
         }
     }
 
-    /// Takes the leading calls that continue the run being followed, and returns their number.
+    /// Adds the first calls of `calls` while they continue the current run (loop over a single access), and returns their number.
     ///
-    /// Pass the next call to [`Self::push`].
+    /// The caller must pass the next call to [`Self::push`].
     pub fn push_expected(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         let Cursor::Run(run) = &mut self.cursor else { return 0 };
         let taken = run.take_all(op, calls);
@@ -96,7 +97,7 @@ impl Recogniser {
         taken
     }
 
-    /// Takes the next accesses.
+    /// Adds the next accesses of the stream.
     #[cfg(test)]
     pub(super) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));
@@ -160,7 +161,7 @@ impl Recogniser {
         }
     }
 
-    /// Records that `waiting` accesses wait. If the ring is full, emits the oldest ones as residue.
+    /// Sets the number of pending accesses to `waiting`. If the ring is full, emits the oldest ones as residue first.
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {
@@ -171,7 +172,7 @@ impl Recogniser {
         self.waiting = Some(waiting);
     }
 
-    /// Pushes the waiting accesses onto the stack. The ring's last access is not one of them.
+    /// Pushes the pending accesses onto the stack. The last access in the ring is not one of them.
     fn stop_waiting(&mut self, waiting: usize) {
         for back in (1..=waiting).rev() {
             self.stack.push(Element::of_access(self.ring.back(back)));
@@ -179,7 +180,7 @@ impl Recogniser {
         self.waiting = None;
     }
 
-    /// Emits `count` accesses of the ring as residue, up to the one that has `behind` accesses after it.
+    /// Emits `count` accesses of the ring as residue; `behind` is the number of accesses in the ring after these.
     fn pass(&mut self, count: usize, behind: usize) {
         let out = &mut self.out;
         if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
@@ -194,7 +195,7 @@ impl Recogniser {
         }
     }
 
-    /// Handles the loop on top having grown as long as an earlier one: both may be iterations of an outer loop.
+    /// Called when the loop on top has become as long as an earlier one: both may be iterations of an outer loop.
     #[cold]
     fn watch(&mut self) {
         self.sync();
@@ -220,7 +221,7 @@ impl Recogniser {
         }
     }
 
-    /// Sets the cursor to the loop on top of the stack, if there is one.
+    /// Points the cursor to the loop on top of the stack, if there is one.
     fn follow(&mut self) {
         self.cursor = Cursor::None;
         let Some(top) = self.stack.elements.last() else { return };
@@ -232,7 +233,7 @@ impl Recogniser {
         };
     }
 
-    /// Ends the loop on top. The last `after` accesses of the ring do not belong to the loop.
+    /// Ends the loop on top of the stack. The last `after` accesses in the ring do not belong to the loop.
     fn close(&mut self, after: usize) {
         self.sync();
         let cursor = std::mem::replace(&mut self.cursor, Cursor::None);
@@ -262,8 +263,8 @@ impl Recogniser {
         }
     }
 
-    /// Returns the access at `from_end` from the end (1 is the last one), not counting the last `after` accesses; at most the oldest one
-    /// in the ring.
+    /// Returns the access at position `from_end` from the end of the ring (1 is the last one), not counting the last `after` accesses.
+    /// Returns the oldest one in the ring if the position is too large.
     fn back_to(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))

@@ -1,8 +1,10 @@
-//! Correction of runs that took accesses of a nest. Of several forms the one with the lowest cost wins.
+//! Correction of runs (loops over a single access) that include accesses of a larger loop nest. Of several descriptions of the same
+//! accesses, the one with the lowest cost wins.
 //!
-//! 1. `resplit` searches for a period in the latest raw accesses, regardless of the elements that they have become, and replaces these if
-//!    a loop is cheaper.
-//! 2. `absorb_back` extends a new nest to iterations before its first one, if a preceding run ends with them.
+//! 1. `resplit` searches for a period in the latest raw accesses, regardless of the stack elements that represent them. It replaces these
+//!    elements by a loop if that is cheaper.
+//! 2. `absorb_back` extends a new nest backward: if a preceding run ends with an earlier iteration of the nest, the iteration is moved to
+//!    the nest.
 //!
 //! For the third correction see `turn`.
 
@@ -12,7 +14,7 @@ use super::stack::{Element, NEAR, Ring, Stack};
 use super::times::Intervals;
 
 impl Stack {
-    /// Counts a step. Returns the longest period that the last access may continue; `None` if it continues none.
+    /// Counts a step. Returns the longest period that the last access may continue; `None` if it cannot continue any.
     #[inline]
     pub(super) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;
@@ -20,7 +22,8 @@ impl Stack {
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
     }
 
-    /// Searches for a period of up to `longest` in the latest raw accesses, and builds its loop. True if one was built.
+    /// Searches for a period of up to `longest` accesses in the latest raw accesses, and replaces these by a loop. True if a loop was
+    /// built.
     pub(super) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
@@ -36,7 +39,7 @@ impl Stack {
         false
     }
 
-    /// Replaces the last `3 * period` accesses by a loop, if it is cheaper than the elements there. True if it is.
+    /// Replaces the stack elements of the last `3 * period` accesses by a loop, if the loop is cheaper. True if it did so.
     fn replace(&mut self, ring: &Ring, period: usize) -> bool {
         let wanted = 3 * period as u64;
         let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);
@@ -86,7 +89,7 @@ impl Stack {
         true
     }
 
-    /// Extends the loop on top by preceding elements, as long as they are the iteration before its first one.
+    /// Extends the loop on top of the stack by preceding elements, while they are the iteration before its first one.
     pub(super) fn absorb_back(&mut self) {
         while self.absorb_one().is_some() {}
     }
@@ -95,7 +98,7 @@ impl Stack {
         let (top, before) = self.elements.split_last()?;
         let Node::Loop(nest) = &top.node else { return None };
         let (last, previous) = (nest.body.last()?, before.last()?);
-        // Rejects most candidates without a copy.
+        // Rejects most candidates before anything is copied.
         match (last, &previous.node) {
             (Node::Leaf(leaf), Node::Leaf(other)) => {
                 let step = leaf.steps.last()?;
@@ -157,7 +160,7 @@ impl Stack {
     }
 }
 
-/// True if the last `3 * period` accesses are three iterations of a loop.
+/// True if the last `3 * period` accesses are three iterations of a loop with `period` accesses in its body.
 fn repeats(ring: &Ring, period: usize) -> bool {
     (0..period).all(|i| {
         let (a, b, c) = (ring.back(i + 2 * period), ring.back(i + period), ring.back(i));
@@ -168,7 +171,7 @@ fn repeats(ring: &Ring, period: usize) -> bool {
     })
 }
 
-/// Returns the body of the loop over the last `3 * period` accesses.
+/// Returns the body of the loop that the last `3 * period` accesses form.
 fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     let leaves = (0..period)
         .map(|i| {
@@ -196,7 +199,7 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     body
 }
 
-/// Returns a loop body made of `leaves`, with runs of three or more as inner loops.
+/// Returns a loop body that consists of `leaves`, with sequences of three or more that form a run as inner loops.
 pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
@@ -238,7 +241,8 @@ pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     out
 }
 
-/// Returns the first `keep` accesses of a run as elements: a run from three on, else single accesses. `None` if the element is not a run.
+/// Returns the first `keep` accesses of a run as stack elements: one run if `keep` is at least three, else single accesses. `None` if
+/// `element` is not a run.
 fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     let (run, leaf) = element.node.as_run()?;
     let step = leaf.steps.last()?;
@@ -250,7 +254,7 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
         return Some(vec![Element::of_node(node, element.start_ns, last, last)]);
     }
     let access = |i| {
-        // Times of single calls in a loop are not kept: take the mean interval.
+        // A loop does not store the times of its single accesses, so they are estimated from the mean interval.
         let start_ns = element.start_ns.saturating_add((mean * i as f64) as u64);
         let (offset, length) = (moved(leaf.offset, step.offset, i), moved(leaf.length, step.length, i));
         Access { op: leaf.op, offset, length, start_ns, end_ns: start_ns }
@@ -258,7 +262,8 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     Some((0..keep).map(|i| Element::of_access(&access(i))).collect())
 }
 
-/// Returns a node as it is on the stack, where loops of fewer than three iterations are unrolled. `None` if the count is below 1.
+/// Returns a node in the form that the stack uses: loops of fewer than three iterations are unrolled. `None` if the iteration count is
+/// below 1.
 fn unrolled(node: Node) -> Option<Vec<Node>> {
     match &node {
         Node::Loop(l) if l.count.cast_signed() < 1 => None,
@@ -273,7 +278,7 @@ fn unrolled(node: Node) -> Option<Vec<Node>> {
     }
 }
 
-/// Splits a run into its first access and the rest, if the rest equals `tail`.
+/// Splits a run into its first access and the remaining run; `None` unless the remaining run equals `tail`.
 fn split_run(element: &Element, tail: &Node) -> Option<(Element, Element)> {
     let ((run, leaf), (wanted, first)) = (element.node.as_run()?, tail.as_run()?);
     if run.count.checked_sub(1)? != wanted.count || leaf.steps != first.steps || leaf.op != first.op {

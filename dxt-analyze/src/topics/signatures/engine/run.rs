@@ -1,22 +1,22 @@
-//! Fast path of a run (one operation, constant strides): a few instructions per access.
+//! Fast path for a run (loop over a single access with constant strides): a few instructions per access.
 
 use super::access::{Access, Accesses};
 use super::nest::{Leaf, Loop, moved};
 use super::stack::Element;
 use super::times::Intervals;
 
-/// Answer of a cursor to an access.
+/// Result of comparing an access with the one that a cursor predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Took {
-    /// Not the expected access.
+    /// The access is not the predicted one.
     No,
-    /// The expected access.
+    /// The access is the predicted one.
     Yes,
-    /// The expected access, with which the loop is as long as an earlier one: both may be iterations of an outer loop.
+    /// The access is the predicted one, and makes the loop as long as an earlier one: both may be iterations of an outer loop.
     Watch,
 }
 
-/// Follows the run on top of the stack.
+/// Cursor that predicts the accesses of the run on top of the stack.
 #[derive(Debug)]
 pub(super) struct RunCursor {
     op: u16,
@@ -77,8 +77,8 @@ impl RunCursor {
         if self.count == self.watch { Took::Watch } else { Took::Yes }
     }
 
-    /// Takes leading calls as long as they are the expected ones, and returns their number. Stops before a call that needs
-    /// [`Took::Watch`]. Calls start `calls.shift` ns after their `start`.
+    /// Adds the first calls of `calls` while they are the predicted ones, and returns their number. Stops before a call for which the
+    /// result would be [`Took::Watch`]. A call starts `calls.shift` ns after its `start`.
     pub(super) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         if op != self.op {
             return 0;
@@ -119,7 +119,7 @@ impl RunCursor {
         self.intervals += 1;
     }
 
-    /// Writes the accesses taken into `element`, and restarts the interval sums.
+    /// Writes the accesses added since the last call into `element`, and resets the interval sums.
     pub(super) fn sync(&mut self, element: &mut Element) {
         if let super::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;

@@ -1,18 +1,18 @@
-//! Signatures, the result of the recogniser: nests and residue, in stream order.
+//! Signatures, the result of loop recognition: loop nests, and residue (accesses without a loop), in the order of the accesses.
 
 use super::access::Access;
 use super::nest::{Leaf, Loop, Node, Step};
 use super::succession::Succession;
 use super::times::Intervals;
 
-/// Nest in a signature.
+/// Loop nest in a signature, with its totals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// Index of the first access in the stream, from 0.
+    /// Index of the pattern's first access in the stream of accesses, from 0.
     pub position: u64,
-    /// Number of accesses.
+    /// Number of accesses, over all iterations.
     pub accesses: u64,
-    /// Total bytes.
+    /// Bytes accessed, over all iterations.
     pub bytes: u128,
     /// Start of the first access, in ns.
     pub start_ns: u64,
@@ -20,12 +20,12 @@ pub struct Pattern {
     pub last_start_ns: u64,
     /// End of the last access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Outermost loop.
+    /// Outermost loop of the nest.
     pub nest: Loop,
 }
 
 impl Pattern {
-    /// Returns successive accesses as a loop of one iteration.
+    /// Returns successive accesses as a pattern: a loop of one iteration.
     pub(super) fn once(accesses: &[Access], position: u64) -> Self {
         let leaf = |access: &Access| {
             Node::Leaf(Leaf { steps: vec![Step::default()], ..Leaf::of(access.op, access.offset, access.length) })
@@ -47,42 +47,43 @@ impl Pattern {
     }
 }
 
-/// Successive accesses without a loop, as sums.
+/// Residue: successive accesses that form no loop, of which only totals are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residue {
-    /// Index of the first access in the stream, from 0.
+    /// Index of the residue's first access in the stream of accesses, from 0.
     pub position: u64,
     /// Number of accesses.
     pub accesses: u64,
-    /// Total bytes.
+    /// Total length of these accesses, bytes.
     pub bytes: u128,
     /// Start of the first access, in ns.
     pub start_ns: u64,
     /// Start of the last access, in ns.
     pub last_start_ns: u64,
-    /// Latest end of an access, in ns; 0 if the signature was parsed from text.
+    /// End of the latest access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Accesses by operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
+    /// Number of accesses per operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
     pub ops: Vec<(u16, u64)>,
-    /// Shortest and longest access, in bytes. Of dropped nests only the first iteration counts, here and in `offsets`.
+    /// Length of the shortest and of the longest access, in bytes. Of loop nests beyond the item limit, only the first iteration counts,
+    /// here and in `offsets`.
     pub lengths: (u64, u64),
-    /// Lowest and highest first byte.
+    /// Lowest and highest first byte of an access.
     pub offsets: (u64, u64),
     /// Intervals between the starts of successive accesses.
     pub times: Intervals,
     /// Spatial order of successive accesses.
     pub succession: Succession,
-    /// The accesses themselves while they are at most [`Residue::FEW`], for patterns across ranks.
+    /// The accesses themselves, for patterns across ranks; `None` if there are more than [`Residue::FEW`].
     pub few: Option<Vec<Access>>,
 }
 
 impl Residue {
-    /// Maximum operations counted separately; further ones count in the totals only.
+    /// Maximum number of operations that are counted separately; further ones count only in the totals.
     pub const MAX_OPS: usize = 16;
-    /// Maximum accesses kept in `few`. Only residue among the first `FEW` items of a signature keeps any.
+    /// Maximum number of accesses stored in `few`. Only the residues among the first `FEW` items of a signature store any.
     pub const FEW: usize = 64;
 
-    /// Creates an empty residue that follows `items` items of its signature.
+    /// Creates an empty residue (accesses without a loop), to be item number `items` (from 0) of its signature.
     pub(super) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
@@ -118,7 +119,7 @@ impl Residue {
         }
     }
 
-    /// Adds a node that exceeds the limit on items. `times`: start of its first access, start and end of its last, in ns.
+    /// Adds a node that exceeds the limit on items. `times`: start of the node's first access, and start and end of its last access, in ns.
     pub(super) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
@@ -151,34 +152,34 @@ impl Residue {
     }
 }
 
-/// Item of a signature.
+/// Item of a signature: successive accesses that form a loop nest, or successive accesses that form none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Accesses with a loop.
+    /// Accesses that form a loop nest.
     Pattern(Pattern),
-    /// Accesses without a loop.
+    /// Accesses that form no loop.
     Residue(Residue),
 }
 
-/// Structure of a stream.
+/// Signature of a stream of accesses: its loop nests, and totals of the remaining accesses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signature {
-    /// Nests and residue, in stream order.
+    /// Loop nests and residues, in the order of the accesses.
     pub items: Vec<Item>,
-    /// Accesses of the stream.
+    /// Number of all accesses in the stream.
     pub accesses: u64,
-    /// Accesses in nests.
+    /// Number of accesses that belong to loop nests.
     pub covered: u64,
-    /// Bytes of the stream.
+    /// Bytes of all accesses in the stream.
     pub bytes: u128,
-    /// Bytes in nests.
+    /// Bytes of the accesses that belong to loop nests.
     pub covered_bytes: u128,
-    /// Nests beyond the limit on items, counted as residue.
+    /// Number of loop nests beyond the limit on items; their accesses are counted as residue.
     pub dropped: u64,
 }
 
 impl Signature {
-    /// Returns the nests.
+    /// Returns the signature's loop nests, in order.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.items.iter().filter_map(|item| match item {
             Item::Pattern(pattern) => Some(pattern),
@@ -195,7 +196,7 @@ impl Signature {
         })
     }
 
-    /// Returns the residue, item by item.
+    /// Returns the signature's residues (successive accesses without a loop), in order.
     pub fn residue(&self) -> impl Iterator<Item = &Residue> {
         self.items.iter().filter_map(|item| match item {
             Item::Residue(residue) => Some(residue),
@@ -203,7 +204,7 @@ impl Signature {
         })
     }
 
-    /// Returns the sums over all residue, without `few`.
+    /// Returns the totals over all residues; `few` remains empty.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {
         let mut sum = Residue { lengths: (u64::MAX, 0), offsets: (u64::MAX, 0), ..Residue::default() };

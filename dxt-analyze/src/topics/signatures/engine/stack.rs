@@ -1,4 +1,5 @@
-//! Stack of the latest elements (accesses and nests); three equal groups on top of it become a loop.
+//! Stack of the latest elements (accesses and loop nests). Three successive groups on top of it that are iterations of one loop are
+//! replaced by this loop.
 //!
 //! Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008):
 //! the last elements are compared with those one and two periods before, for each period up to a bound.
@@ -7,20 +8,20 @@ use super::access::{Access, Accesses};
 use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
 use super::times::Intervals;
 
-/// Raw accesses kept.
+/// Number of raw accesses in the ring buffer.
 pub(super) const KEPT: usize = 256;
-/// Maximum length of a loop body. Three of the longest fit into the accesses kept.
+/// Maximum length of a loop body. Three iterations of it fit into the ring buffer.
 pub(super) const LONGEST: usize = 64;
-/// Length of bodies that are searched for at each step; longer ones only after a sample has hinted at one.
+/// Maximum body length that is searched for at each step; longer bodies are searched for only after a sample indicates one.
 pub(super) const NEAR: usize = 16;
 
 /// Ring buffer of the latest raw accesses.
 #[derive(Debug)]
 pub(super) struct Ring {
     last: [Access; KEPT],
-    /// Offsets, stored twice, so that the latest ones are always contiguous.
+    /// Offsets of the accesses, stored twice, so that the latest ones are always contiguous.
     offsets: [u64; 2 * KEPT],
-    /// Accesses pushed so far.
+    /// Number of accesses pushed so far.
     pub(super) total: u64,
 }
 
@@ -38,7 +39,7 @@ impl Ring {
         self.total += 1;
     }
 
-    /// Pushes the first `count` of `calls`; stores only the last ones, which fit.
+    /// Pushes the first `count` of `calls`; stores only the last ones, those that fit.
     pub(super) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
         let passed = count.saturating_sub(KEPT);
         self.total += passed as u64;
@@ -49,20 +50,21 @@ impl Ring {
         }
     }
 
-    /// Returns the access `by` places before the last one.
+    /// Returns the access that is `by` positions before the last one.
     #[inline]
     pub(super) fn back(&self, by: usize) -> &Access {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
-    /// True if the last access is in line with those one and two periods before it, for any period up to [`NEAR`]. Mostly false.
+    /// True if, for any period up to [`NEAR`], the offsets of the last access and of those one and two periods before grow by a constant
+    /// step. Mostly false.
     #[inline]
     pub(super) fn may_repeat(&self) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
         let Some(last) = self.offsets.get(end - (2 * NEAR + 1)..end) else { return true };
         let Ok(last) = <&[u64; 2 * NEAR + 1]>::try_from(last) else { return true };
         let tip = last[2 * NEAR];
-        // Period p has its first access at index 2 x (NEAR - p) and its second at 2 x NEAR - p. Branchless, hence unrolled.
+        // For period p, the accesses two and one periods before are at indices 2 x (NEAR - p) and 2 x NEAR - p. Branchless, hence unrolled.
         let (firsts, seconds) = (&last[..2 * NEAR], &last[NEAR..2 * NEAR]);
         let mut any = false;
         for (first, second) in firsts.chunks_exact(2).zip(seconds) {
@@ -71,7 +73,8 @@ impl Ring {
         any
     }
 
-    /// True if the last two accesses are in line with those one and two periods before, for any period above [`NEAR`].
+    /// True if, for any period above [`NEAR`], the last two accesses may continue a loop: the offsets of each of them and of the accesses
+    /// one and two periods before it grow by a constant step.
     pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
         if self.len() >= 3 * LONGEST && !self.first_may_repeat_far(end) {
@@ -81,11 +84,12 @@ impl Ring {
         let in_line = |period: usize, i: usize| {
             at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
         };
-        // Two accesses, since among few distinct offsets one is often in line by chance.
+        // Two accesses are tested, since among few distinct offsets one access often passes the test by chance.
         (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
-    /// True if the last access is in line for any period above [`NEAR`]; as fast as [`Ring::may_repeat`].
+    /// True if the last access alone passes the test of [`Ring::may_repeat_far`] for any period above [`NEAR`]; as fast as
+    /// [`Ring::may_repeat`].
     #[inline]
     fn first_may_repeat_far(&self, end: usize) -> bool {
         let Some(last) = self.offsets.get(end - 2 * LONGEST..=end) else { return true };
@@ -99,27 +103,27 @@ impl Ring {
         any
     }
 
-    /// Returns the number of accesses available.
+    /// Returns the number of accesses in the ring.
     pub(super) fn len(&self) -> usize {
         self.total.min(KEPT as u64) as usize
     }
 }
 
-/// Access or nest on the stack.
+/// Access or loop nest on the stack.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     pub(super) node: Node,
     pub(super) shape: u64,
-    /// First byte of the first access; rejects most comparisons.
+    /// First byte of the first access; a comparison of it rejects most candidates.
     pub(super) first: u64,
     pub(super) accesses: u64,
     pub(super) bytes: u128,
     pub(super) start_ns: u64,
-    /// Start of the last access.
+    /// Start of the last access, in ns.
     pub(super) last_start_ns: u64,
-    /// End of the last access.
+    /// End of the last access, in ns.
     pub(super) end_ns: u64,
-    /// Start of the last iteration, if known.
+    /// Start of the last iteration, in ns; `None` if unknown.
     pub(super) iteration_ns: Option<u64>,
 }
 
@@ -160,7 +164,7 @@ impl Element {
     }
 }
 
-/// Returns accesses and bytes of a node without loops around it. Walks iterations only if they differ.
+/// Returns the number of accesses and of bytes of a node without loops around it. Visits single iterations only if they differ.
 pub(super) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
@@ -187,7 +191,7 @@ pub(super) fn totals(node: &Node) -> (u64, u128) {
     }
 }
 
-/// True if neither lengths nor counts change with the outermost loop around `node`.
+/// True if neither lengths nor iteration counts change with the outermost loop around `node`.
 fn is_constant(node: &Node) -> bool {
     match node {
         Node::Leaf(leaf) => leaf.steps.last().is_none_or(|s| s.length == 0),
@@ -195,10 +199,11 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-/// Schedule of the search for long periods.
+/// Schedule of the search for long periods, which is too slow for each step.
 ///
-/// One step in [`NEAR`] takes a sample; a hit enables the search for `4 * LONGEST` steps. The third iteration of a long body is longer
-/// than the distance of samples, so a sample falls into it, and the search lasts until it is complete.
+/// One step in [`NEAR`] takes a sample; if it indicates a long period, the search is enabled for `4 * LONGEST` steps. The third iteration
+/// of a long body is longer than the distance between samples. So a sample falls into it, and the search is enabled until the iteration is
+/// complete.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     steps: u32,
@@ -206,7 +211,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Counts a step. True if long periods are to be searched for.
+    /// Counts a step. `sample` returns true if a long period is likely. Returns true if long periods are to be searched for.
     pub(super) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
@@ -221,17 +226,17 @@ impl Reach {
     }
 }
 
-/// Stack of elements.
+/// Stack of accesses and loop nests.
 #[derive(Debug)]
 pub(super) struct Stack {
     pub(super) elements: Vec<Element>,
-    /// Number of the last elements that are single accesses.
+    /// Number of elements on top of the stack that are single accesses.
     pub(super) leaves: usize,
-    /// Maximum length of a body.
+    /// Maximum length of a loop body.
     pub(super) longest: usize,
-    /// Schedule for periods of elements.
+    /// Schedule of the search for long periods of stack elements.
     reach: Reach,
-    /// Schedule for periods of raw accesses.
+    /// Schedule of the search for long periods of raw accesses.
     pub(super) reach_of_accesses: Reach,
 }
 
@@ -250,10 +255,10 @@ impl Stack {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
-    /// Replaces groups of elements on top by loops until there are no more; true if there were any.
+    /// Replaces groups of elements on top of the stack by loops, until there are no more such groups. True if there were any.
     ///
-    /// `open`: the last element is a loop that may continue. Groups of single accesses only are left to
-    /// [`Stack::resplit`](super::resplit), which sees more of them.
+    /// `open`: true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
+    /// [`Stack::resplit`](super::resplit), which examines more of them.
     pub(super) fn reduce(&mut self, mut open: bool) -> bool {
         if self.leaves >= 3 * self.longest {
             return false;
@@ -274,7 +279,7 @@ impl Stack {
         any
     }
 
-    /// True if the last two elements may be in line with those one and two long periods before.
+    /// True if, for any long period, the last two elements may form a loop with those one and two periods before.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));
@@ -285,7 +290,7 @@ impl Stack {
             _ => false,
         };
         let Some(before) = rest.last() else { return false };
-        // Two elements, since among few distinct offsets one is often in line by chance.
+        // Two elements are tested, since among few distinct offsets one element often passes the test by chance.
         (NEAR + 1..=self.longest).any(|period| in_line(tip, period, 0) && in_line(before, period, 1))
     }
 
@@ -359,7 +364,7 @@ impl Stack {
         });
     }
 
-    /// Returns the count at which the loop on top is as long as an earlier loop of its shape; `u64::MAX` if there is none.
+    /// Returns the iteration count at which the loop on top is as long as an earlier loop of the same shape; `u64::MAX` if there is none.
     pub(super) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };

@@ -1,43 +1,43 @@
-//! Spatial order of accesses without a loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
+//! Spatial order of accesses that form no loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
 
 use super::nest::delta;
 
-/// Spatial order of accesses.
+/// Spatial order of successive accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spatial {
     /// Each access begins where the previous one ended.
     Contiguous,
-    /// One stride, forward or zero.
+    /// All strides are equal, and positive or zero.
     FixedStride,
-    /// Nested strides; the value is their number.
+    /// Nested strides (loops within loops); the value is their number.
     Strided(usize),
-    /// Backward stride.
+    /// Strides are negative: accesses go backward.
     Negative,
-    /// No order.
+    /// No recognisable order.
     Random,
     /// Several of the other orders in one loop.
     Combination,
 }
 
-/// Counts over successive pairs of accesses.
+/// Counts over pairs of successive accesses, from which their spatial order is derived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Succession {
     pairs: u64,
-    /// Pairs whose second access begins where the first one ends.
+    /// Number of pairs whose second access begins where the first one ends.
     adjacent: u64,
-    /// Pairs whose second access ends where the first one begins.
+    /// Number of pairs whose second access ends where the first one begins.
     backward: u64,
-    /// Strides compared with the stride before; `even` counts the equal ones.
+    /// Number of strides that were compared with the previous stride; `even` counts those equal to it.
     compared: u64,
     even: u64,
-    /// First byte and end of the last access.
+    /// First byte and end (exclusive) of the last access.
     last: Option<(u64, u64)>,
-    /// Stride of the last pair.
+    /// Stride of the last pair, in bytes.
     stride: Option<i64>,
 }
 
 impl Succession {
-    /// Adds the next access.
+    /// Adds the next access of the stream.
     #[inline]
     pub(super) fn add(&mut self, offset: u64, length: u64) {
         let end = offset.wrapping_add(length);
@@ -53,12 +53,12 @@ impl Succession {
         self.last = Some((offset, end));
     }
 
-    /// Forgets the last access: the next one does not follow it.
+    /// Forgets the last access: the next access is not its successor.
     pub(super) const fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// Adds the counts of another part of the stream.
+    /// Adds the counts of another section of the stream.
     pub(super) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;

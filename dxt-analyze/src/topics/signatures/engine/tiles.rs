@@ -1,16 +1,17 @@
-//! Lines that fill a range of a file together or begin at equal distances, although lengths or order are not linear in the rank.
+//! Lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or order are
+//! not linear in the rank.
 
 use super::global::{Line, leaves};
 use std::collections::BTreeMap;
 use std::collections::HashSet;
 
-/// Minimum members of a pattern, as with the iterations of a loop.
+/// Minimum number of members (ranks) in a pattern across ranks, equal to the minimum number of iterations of a loop.
 pub const FEWEST: u64 = 3;
 
-/// Lines that form one pattern together.
+/// Lines that together form one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Indices of the lines.
+    /// Indices of the lines that belong to the pattern.
     pub lines: Vec<usize>,
     /// Arrangement of the lines in the file.
     pub how: Lie,
@@ -19,23 +20,23 @@ pub struct Tiling {
 /// Arrangement of the lines of a tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Contiguous: the lines cover a range without gaps, each byte once.
+    /// Contiguous: the lines together cover a range without gaps, each byte once.
     Filled {
-        /// First byte.
+        /// First byte of the range.
         first: u64,
         /// Length of the range, in bytes.
         bytes: u128,
-        /// True if each member begins where the previous member ends.
+        /// True if the members are in order: each one begins where the previous member (rank) ends.
         in_order: bool,
     },
-    /// Evenly spaced, with gaps.
+    /// Evenly spaced: the lines begin at equal distances, with gaps.
     Even {
-        /// Bytes per increment of the member number.
+        /// Distance per increment of the member number (rank), in bytes.
         stride: i64,
     },
 }
 
-/// Line and the range that it fills.
+/// Line, and the byte range that it fills without gaps.
 struct Tile {
     at: usize,
     first: u64,
@@ -43,10 +44,10 @@ struct Tile {
     members: Vec<u64>,
 }
 
-/// Returns the tilings among lines. `part` maps a member to its file.
+/// Returns the patterns that lines form together. `part` maps a member (rank) to its file.
 #[must_use]
 pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
-    // By file and operation: a read does not continue a write.
+    // Grouped by file and operation: a read does not continue a write.
     let mut by: BTreeMap<(u64, u16), Vec<Tile>> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
         let mut all = Vec::new();
@@ -84,7 +85,7 @@ fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
     out
 }
 
-/// Ends a chain of adjacent tiles: a tiling if it has enough members.
+/// Ends a chain of adjacent byte ranges; adds it to `out` as a pattern if it has enough members, else to `rest`.
 fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     let members = || chain.iter().flat_map(|tile| &tile.members);
     if chain.len() < 2 || (members().count() as u64) < FEWEST {
@@ -97,7 +98,7 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), how });
 }
 
-/// Returns a tiling of lines with one member each whose first bytes are linear in the member number.
+/// Returns a pattern of lines with one member each, if their first bytes are linear in the member number; else `None`.
 fn even(rest: &[Tile]) -> Option<Tiling> {
     let mut all: Vec<(u64, &Tile)> = Vec::new();
     for tile in rest {

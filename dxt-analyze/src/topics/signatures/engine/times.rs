@@ -1,9 +1,10 @@
 //! Intervals between the starts of iterations: number, mean and spread. They never influence the structure of a signature.
 
-/// Default for the largest coefficient of variation of fixed intervals.
+/// Default of the maximum coefficient of variation at which intervals count as fixed.
 pub const FIXED_CV: f64 = 0.1;
 
-/// Sums over intervals for mean and coefficient of variation. Adding the sums of two sets gives those of their union.
+/// Sums over intervals between iterations, from which mean and coefficient of variation are computed. The sums of two sets add up to those
+/// of their union.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Intervals {
     /// Number of intervals.
@@ -15,10 +16,10 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Adds the interval between two starts.
+    /// Adds the interval between two start times.
     #[inline]
     pub fn record(&mut self, from_ns: u64, to_ns: u64) {
-        // A clock that went back gives zero. Masked to i64, which x86-64 and AArch64 convert to f64 in one instruction.
+        // If the clock went backward, the interval is 0. Masked to i64, which x86-64 and AArch64 convert to f64 in one instruction.
         let ns = (to_ns.saturating_sub(from_ns) & (u64::MAX >> 1)).cast_signed() as f64;
         self.count = self.count.saturating_add(1);
         self.sum_ns += ns;
@@ -32,7 +33,8 @@ impl Intervals {
         self.sum_squares += other.sum_squares;
     }
 
-    /// Returns `count` intervals of equal mean and spread: an estimate for a part of a loop, of which only the whole is known.
+    /// Returns `count` intervals with the same mean and spread: an estimate for a part of a loop, if only the sums of the whole loop are
+    /// known.
     #[must_use]
     pub fn scaled(&self, count: u64) -> Self {
         if self.count == 0 {
@@ -42,20 +44,20 @@ impl Intervals {
         Self { count, sum_ns: self.sum_ns * share, sum_squares: self.sum_squares * share }
     }
 
-    /// Returns the squared coefficient of variation; `None` for fewer than two intervals or mean zero.
+    /// Returns the squared coefficient of variation of the intervals; `None` for fewer than two intervals, or if their mean is zero.
     #[must_use]
     pub fn squared_variation(&self) -> Option<f64> {
         let mean = self.mean_ns().filter(|mean| *mean > 0.0 && self.count > 1)?;
         Some((self.sum_squares / self.count as f64 / (mean * mean) - 1.0).max(0.0))
     }
 
-    /// Returns the mean, in ns; `None` without intervals.
+    /// Returns the mean interval, in ns; `None` if there are no intervals.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns / self.count as f64)
     }
 
-    /// Returns the coefficient of variation (standard deviation / mean), 0 if all intervals are 0; `None` without intervals.
+    /// Returns the coefficient of variation of the intervals (standard deviation / mean), 0 if all are 0; `None` if there are no intervals.
     #[must_use]
     pub fn cv(&self) -> Option<f64> {
         let mean = self.mean_ns()?;
@@ -66,7 +68,7 @@ impl Intervals {
         Some(variance.sqrt() / mean)
     }
 
-    /// True if the coefficient of variation is at most `limit`; `None` without intervals.
+    /// Returns true if the coefficient of variation of the intervals is at most `limit`; `None` if there are no intervals.
     #[must_use]
     pub fn is_fixed(&self, limit: f64) -> Option<bool> {
         self.cv().map(|cv| cv <= limit)

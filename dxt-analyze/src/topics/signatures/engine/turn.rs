@@ -1,15 +1,15 @@
-//! Rotation of nests that end within an iteration.
+//! Rotation of loop nests that end within an iteration, to restore the program's iteration boundaries.
 //!
-//! A run may take the end of one iteration together with the start of the next. The nest then has other iteration boundaries than the
-//! program. If it ends within an iteration, and the accesses before it are the rest of that iteration, it is rotated.
+//! A run may include the end of one iteration together with the start of the next. The recognised nest then has other iteration boundaries
+//! than the program. If the nest ends within an iteration, and the accesses before it are the rest of that iteration, the nest is rotated.
 
 use super::nest::{Leaf, Node, moved};
 use super::resplit::compact;
 use super::stack::{Ring, Stack};
 
 impl Stack {
-    /// Rotates the nest on top, whose last `partial` accesses are an incomplete iteration, if the accesses before the nest are the rest
-    /// of that iteration. All of them are complete iterations then.
+    /// Rotates the nest on top of the stack if the accesses before it complete its last, incomplete iteration, which has `partial`
+    /// accesses. After that, all iterations are complete.
     pub(super) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }
@@ -75,8 +75,8 @@ impl Node {
     }
 }
 
-/// Appends the accesses of a node, each with the step of the loop around the body only. `None` if there are more than `most`, or if their
-/// number varies.
+/// Appends the accesses of a node, each with the step of the loop directly around the body only. `None` if there are more than `most`, or
+/// if their number varies.
 fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     match node {
         Node::Leaf(leaf) => {
@@ -97,7 +97,7 @@ fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     }
 }
 
-/// Returns a node of a loop's body as in iteration `index` of that loop, which has `around` loops around it.
+/// Returns a node of a loop's body as executed in iteration `index` of that loop; `around` is the number of loops around that loop.
 fn inner_at(node: &Node, around: usize, index: u64) -> Node {
     match node {
         Node::Leaf(leaf) => {

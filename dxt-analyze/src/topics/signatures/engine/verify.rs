@@ -1,44 +1,44 @@
-//! Verification for the tests: checks that a signature regenerates the accesses of its stream, in order, and how many.
+//! Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts them.
 
 use super::expand::{Expected, What, expand};
 use super::signature::Signature;
 
-/// First difference between a signature and its stream.
+/// First difference between a signature and the stream of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// Index of the access, from 0.
+    /// Index of the differing access in the stream, from 0.
     pub(super) position: u64,
-    /// Access according to the signature; `None` at its end.
+    /// Access according to the signature; `None` if the signature has ended.
     pub(super) expected: Option<What>,
-    /// Access of the stream; `None` at its end.
+    /// Access of the stream; `None` if the stream has ended.
     pub(super) found: Option<What>,
 }
 
-/// Result of a verification.
+/// Result of verifying a signature against its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Verified {
-    /// Accesses of the stream.
+    /// Number of accesses in the stream.
     pub(super) accesses: u64,
-    /// Bytes of the stream.
+    /// Bytes of all accesses in the stream.
     pub(super) bytes: u128,
-    /// Accesses that the signature regenerates in their places. Residue does not count.
+    /// Number of accesses that the signature regenerates at the correct position. Residue (accesses without a loop) does not count.
     pub(super) covered: u64,
     /// Bytes of the regenerated accesses.
     pub(super) covered_bytes: u128,
-    /// First difference; nothing after it is covered.
+    /// First difference; accesses after it do not count as regenerated. `None` if there is none.
     pub(super) mismatch: Option<Mismatch>,
-    /// True if the signature's own sums (accesses, bytes, covered, bytes of each residue) equal those of the stream.
+    /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal those computed from the stream.
     pub(super) sums_agree: bool,
 }
 
 impl Verified {
-    /// True if the signature says nothing that the stream does not have.
+    /// True if the signature does not contradict the stream in any access or total.
     #[must_use]
     pub(super) const fn is_exact(&self) -> bool {
         self.mismatch.is_none() && self.sums_agree
     }
 
-    /// Returns the share of accesses covered; 1 for an empty stream.
+    /// Returns the share of accesses that the signature regenerates; 1 for an empty stream.
     #[must_use]
     pub(super) fn coverage(&self) -> f64 {
         if self.accesses == 0 { 1.0 } else { (self.covered as f64 / self.accesses as f64).min(1.0) }

@@ -1,4 +1,4 @@
-//! Choice of the data to draw: the file with most bytes, and the outermost calls on it.
+//! Choice of the data for the figures: the file with most bytes, and the calls on it made by the outermost caller.
 
 use super::super::places::is_data;
 use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, Within};
@@ -9,35 +9,35 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::op::{Layer, OpClass};
 
-/// Time bins.
+/// Number of time bins of the figures.
 pub const BINS: u32 = 240;
-/// Maximum rows of offsets.
+/// Maximum number of offset rows in the figure of offsets over time.
 pub const ROWS: u64 = 96;
-/// Mark of a process without calls on the file.
+/// Colour index of a process without calls on the file.
 pub const NO_INK: u8 = u8::MAX;
 
-/// Data to draw.
+/// Data to draw: one file, its calls, and the figures' axes.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Caller: the program, or a library inside its own calls.
+    /// Caller of the calls drawn: the program, or a library that makes them inside its own calls.
     pub within: Within,
-    /// Interfaces of the calls.
+    /// Names of the interfaces of the calls, as in `POSIX`.
     pub layers: BTreeSet<&'static str>,
-    /// Time from the first to the last call, in bins.
+    /// Time from the first call to the last, divided into bins.
     pub span: Span,
-    /// Binary logarithm of the bytes per row of offsets.
+    /// Base-2 logarithm of the bytes per row in the figure of offsets.
     pub row_shift: u32,
-    /// Rows of offsets; 0 if no call has an offset.
+    /// Number of rows in the figure of offsets; 0 if no call has an offset.
     pub rows: u32,
-    /// Number of each process's colour, or [`NO_INK`].
+    /// Colour index of each process, or [`NO_INK`].
     pub inks: Vec<u8>,
-    /// Label of each colour.
+    /// Label of each colour in the legend.
     pub legend: Vec<String>,
 }
 
-/// Stream that may be drawn.
+/// Stream whose calls may be drawn.
 struct Candidate<'a> {
     total: &'a StreamTotal,
     file: FileId,
@@ -46,7 +46,7 @@ struct Candidate<'a> {
     shift_ns: u64,
 }
 
-/// Chooses the file with most bytes, by the sums of all streams. `None` if nothing was read or written, or no single calls are on record.
+/// Chooses the file with most bytes read and written. `None` if no bytes were moved, or if no calls were recorded individually.
 #[must_use]
 pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let all: Vec<Candidate<'_>> = totals.iter().filter_map(|total| candidate(run, total)).collect();
@@ -57,7 +57,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
         *sum = sum.saturating_add(one.total.all.bytes);
     }
     let file = bytes.into_iter().max_by_key(|&(file, bytes)| (bytes, std::cmp::Reverse(file)))?.0;
-    // HDF5 calls have no offset; the calls inside them do.
+    // HDF5 calls have no offset, but the calls made inside them do.
     let has_offset = |one: &&Candidate<'_>| one.total.all.max_end_offset > 0;
     let of_file = || all.iter().filter(|one| one.file == file);
     let within = of_file().filter(has_offset).map(|one| one.within).min();
@@ -65,7 +65,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let drawn: Vec<&Candidate<'_>> = of_file().filter(|one| one.within == within).collect();
     let from_ns = drawn.iter().map(|one| one.total.all.first_start.saturating_add(one.shift_ns)).min()?;
     let until_ns = drawn.iter().map(|one| one.total.all.last_end.saturating_add(one.shift_ns)).max()?;
-    // Same rule as for the time axes of the page's charts.
+    // Same rule as for the time axes of the HTML page's charts.
     let from_ns = if from_ns < until_ns - until_ns / 2 { 0 } else { from_ns };
     let (from_ns, until_ns) =
         run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
@@ -93,7 +93,7 @@ fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
     Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
 }
 
-/// Assigns a colour to each process, or to groups of neighbours if there are more processes than colours.
+/// Assigns a colour to each process, or to groups of consecutive processes if there are more processes than colours.
 fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
     let mut inks = vec![NO_INK; run.processes.len()];
     let mut sorted: Vec<ProcessId> = users.iter().copied().collect();
@@ -121,7 +121,7 @@ fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
 }
 
 impl Choice {
-    /// Returns for each stream of a process: `None` if it is not drawn, else true if its calls write.
+    /// Returns for each stream of a process: `None` if its calls are not drawn, else true if they write and false if they read.
     pub(super) fn kinds(&self, run: &Run, process: &Process) -> Vec<Option<bool>> {
         let kind = |stream: &Stream| {
             let op: &Op = run.op(stream);
@@ -131,7 +131,7 @@ impl Choice {
         process.streams.iter().map(kind).collect()
     }
 
-    /// Returns the number of a process's colour.
+    /// Returns the colour index of a process; `None` if it has no calls on the file.
     #[inline]
     pub(super) fn ink(&self, process: ProcessId) -> Option<u8> {
         self.inks.get(process.index()).copied().filter(|&ink| ink != NO_INK)

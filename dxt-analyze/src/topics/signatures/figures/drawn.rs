@@ -1,4 +1,4 @@
-//! Figures, drawn from the bins.
+//! Drawing of the figures from the binned calls.
 
 use super::choice::{BINS, Choice};
 use super::pass::{BARS, Call, Kind, Partial, SIZES, rate};
@@ -9,17 +9,17 @@ use crate::render::figure::{Area, Ink, Layer, Panel};
 use crate::text::units;
 use std::collections::BTreeMap;
 
-/// Horizontal and vertical resolution of bars.
+/// Horizontal and vertical resolution of bars, in steps.
 const STEPS: u32 = 20_000;
-/// Minimum octaves of sizes to show.
+/// Minimum number of octaves (factors of two) on the axis of request sizes.
 const OCTAVES: usize = 4;
-/// Opacity by the number of calls in a cell.
+/// Opacity levels of a cell, in percent, by its number of calls.
 const SHADES: [u8; 4] = [30, 52, 76, 100];
-/// Colours of reads and writes in figures without colours per rank.
+/// Colours of reads and of writes, in figures without colours per rank.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// Returns the three figures; none if nothing was read or written.
+/// Returns the three figures of a file; none if nothing was read or written.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;
@@ -67,7 +67,7 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     out
 }
 
-/// Merges adjacent equal cells of a row into one box.
+/// Merges adjacent cells with the same look in a row, and calls `each` with the look, the left end and the width of each box.
 fn runs<L: PartialEq + Copy>(bins: usize, look: impl Fn(usize) -> Option<L>, mut each: impl FnMut(L, u32, u32)) {
     let mut bin = 0;
     while bin < bins {
@@ -100,13 +100,13 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// Returns the colour of a cell. Several colours alternate from cell to cell.
+/// Returns the colour of a cell whose ranks have the colours in `mask`. If there are several, they alternate from cell to cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)
 }
 
-/// Returns the octaves of sizes to show, as (first, end); their number is even.
+/// Returns the range of octaves (factors of two) on the axis of request sizes, as (first, end); the number of octaves is even.
 fn octaves(kinds: &[Kind; 2]) -> (usize, usize) {
     let has = |row: &usize| {
         let cells =
@@ -123,14 +123,14 @@ fn octaves(kinds: &[Kind; 2]) -> (usize, usize) {
 fn sizes(choice: &Choice, number: usize, kind: &Kind, (low, high): (usize, usize)) -> Panel {
     let bins = choice.span.bins as usize;
     let most = kind.sizes.iter().copied().max().unwrap_or(0).max(1);
-    // Logarithmic, so that one call is visible beside millions.
+    // Logarithmic, so that a single call is visible next to millions.
     let shade = |count: u64| {
         let share = ((count + 1).ilog2() as usize * SHADES.len()) / ((most + 1).ilog2() as usize + 1);
         SHADES.get(share).copied().unwrap_or(100)
     };
     let mut by_shade: BTreeMap<u8, Vec<Area>> = BTreeMap::new();
     for (row, cells) in kind.sizes.chunks(BINS as usize).enumerate() {
-        // Calls of no bytes share the lowest row with those of one byte.
+        // Calls of 0 bytes share the lowest row with calls of 1 byte.
         let bottom = row.saturating_sub(1).saturating_sub(2 * low) as u32;
         let look = |bin: usize| cells.get(bin).filter(|&&count| count > 0).map(|&count| shade(count));
         runs(bins, look, |shade, left, width| {
@@ -149,7 +149,7 @@ fn sizes(choice: &Choice, number: usize, kind: &Kind, (low, high): (usize, usize
     }
 }
 
-/// Returns the height of the highest bar.
+/// Returns the height of the highest bar, in bytes per second. `single`: true if each call has a bar, false if each time bin has one.
 fn highest(kind: &Kind, single: bool) -> u64 {
     let of_bins = kind.bins.iter().map(|bin| rate(bin.bytes, bin.busy_ns)).max();
     match &kind.calls {
@@ -168,7 +168,7 @@ fn bandwidth(choice: &Choice, number: usize, kind: &Kind, single: bool, most: u6
     let columns = match &kind.calls {
         Some(calls) if single => {
             let mut calls: Vec<&Call> = calls.iter().filter(|call| height(call) > 0).collect();
-            // High bars behind low ones.
+            // High bars are drawn first, so that lower ones are visible in front of them.
             calls.sort_by_key(|call| (std::cmp::Reverse(height(call)), **call));
             let width = u128::from(choice.span.width_ns) * u128::from(choice.span.bins);
             let at = |time: u64| {

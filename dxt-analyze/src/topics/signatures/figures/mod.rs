@@ -1,9 +1,9 @@
-//! The three figures of the IOSIG paper for one file: offsets over time with a colour per rank, request sizes over time, and a bar per
-//! call with its bandwidth as height. Calls are binned while the trace is read, so that memory does not grow with the trace.
+//! The three figures of the IOSIG paper for one file: offsets over time with a colour per rank; request sizes over time; and one bar per
+//! call, whose height is the call's bandwidth. Calls are binned while the trace is read, so that memory does not grow with the trace.
 //!
-//! - `choice`: file and time span.
-//! - `pass`: bins, and single calls if they are few.
-//! - `drawn`: figures from the bins; `words`: captions and tables.
+//! - `choice`: choice of the file, the calls and the time span.
+//! - `pass`: binning of calls; stores single calls if there are few.
+//! - `drawn`: drawing of the figures; `words`: captions and tables.
 
 pub mod choice;
 pub mod drawn;
@@ -16,7 +16,7 @@ use crate::render::Figure;
 use crate::scan::scan;
 use crate::shared::totals::{Totals, with_missing};
 
-/// Returns the figures of a run. Reads the trace twice.
+/// Returns the figures for the file with most bytes. Reads the trace twice.
 #[must_use]
 pub fn figures(run: &Run) -> Vec<Figure> {
     let bar = Bar::new(run.segments(), "totals");

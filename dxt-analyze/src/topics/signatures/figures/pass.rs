@@ -1,4 +1,4 @@
-//! Pass over the calls on one file: bins of time, of offset and of size, and the single calls unless they are too many.
+//! Pass over the calls on the file to draw: bins them by time, offset and size, and stores the single calls unless there are too many.
 //!
 //! All values are integers, so no result depends on the division of work among threads.
 
@@ -8,29 +8,29 @@ use crate::scan::{Analysis, Block, Stretch};
 use crate::topics::timeline::span::Near;
 use trace_format::frame::BlockHead;
 
-/// Maximum calls with a bar each.
+/// Maximum number of calls for which each call gets a bar of its own.
 pub const BARS: usize = 10_000;
-/// Rows of sizes: one for 0 bytes, then two per power of two.
+/// Number of rows of request sizes: one for 0 bytes, then two per power of two.
 pub const SIZES: usize = 129;
 
-/// Analysis that fills the bins of a [`Choice`].
+/// Pass that bins the calls selected by a [`Choice`].
 #[derive(Clone, Copy, Debug)]
 pub struct Drawing<'a>(pub &'a Choice);
 
-/// Sums over the calls that start in a time bin, except bytes and time, which are the parts that lie in it.
+/// Totals of one time bin. Calls count in the bin in which they start; bytes and time are divided among the bins that a call spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// Calls.
+    /// Number of calls that start in the bin.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes transferred in the bin.
     pub bytes: u64,
-    /// Time in calls, ns.
+    /// Time spent in calls in the bin, summed over processes, ns.
     pub busy_ns: u64,
-    /// Lowest first byte, and highest end (exclusive).
+    /// Lowest first byte and highest end (exclusive) of the calls.
     pub offsets: (u64, u64),
-    /// Shortest and longest call, in bytes.
+    /// Lengths of the shortest and the longest call, in bytes.
     pub sizes: (u64, u64),
-    /// Bandwidth of the fastest call, bytes per second.
+    /// Bandwidth of the fastest call, in bytes per second.
     pub fastest: u64,
 }
 
@@ -47,7 +47,7 @@ impl Bin {
         self.fastest = self.fastest.max(other.fastest);
     }
 
-    /// Returns the merged bin of several.
+    /// Returns the totals over several bins.
     pub(super) fn sum(bins: &[Self]) -> Self {
         bins.iter().fold(Self::NONE, |mut sum, bin| {
             sum.merge(bin);
@@ -56,43 +56,43 @@ impl Bin {
     }
 }
 
-/// Single call, for its bar.
+/// Single call that gets a bar of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     /// Start, ns since the job's start.
     pub start_ns: u64,
     /// End, ns since the job's start.
     pub end_ns: u64,
-    /// Bytes.
+    /// Bytes transferred by the call.
     pub bytes: u64,
 }
 
-/// Bins of the reads, or of the writes.
+/// Binned reads, or binned writes.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Bit mask of the colours, by row of offsets, then by time bin.
+    /// Bit mask of the ranks' colours in each cell, by row of offsets, then by time bin.
     pub places: Vec<u8>,
-    /// Calls by row of sizes, then by time bin.
+    /// Number of calls in each cell, by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
-    /// Time bins.
+    /// Totals of the calls per time bin.
     pub bins: Vec<Bin>,
-    /// Calls without an offset.
+    /// Number of calls without an offset.
     pub nowhere: u64,
-    /// Single calls; `None` if there are too many.
+    /// Single calls; `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,
 }
 
-/// State of an analyzer thread.
+/// State of one thread of the analyzer.
 #[derive(Debug)]
 pub struct Partial {
-    /// Reads, then writes.
+    /// Binned reads, then binned writes.
     pub kinds: [Kind; 2],
     current: Option<(ProcessId, Vec<Option<bool>>)>,
-    /// Time bins of the last call's start and end, and of the last piece.
+    /// Time bins of the last call's start and end, and of the last part of a call, to find the next call's bins without a division.
     near: [Near; 3],
 }
 
-/// Returns the row of a size.
+/// Returns the row of a request size, see [`SIZES`].
 #[inline]
 #[must_use]
 pub const fn size_row(bytes: u64) -> usize {
@@ -103,7 +103,7 @@ pub const fn size_row(bytes: u64) -> usize {
     }
 }
 
-/// Returns bytes per second; 0 if the call took no time.
+/// Returns the bandwidth in bytes per second; 0 if `busy_ns` is 0.
 #[inline]
 #[must_use]
 pub fn rate(bytes: u64, busy_ns: u64) -> u64 {
@@ -162,7 +162,7 @@ impl Analysis for Drawing<'_> {
     }
 }
 
-/// Returns the number of leading calls that each lie within the time bin of the last start.
+/// Returns the number of calls at the beginning of `calls` that all lie entirely within the time bin of the last call's start.
 fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
     let moments = calls.start.iter().zip(calls.end);
     let calm = moments.take_while(|&(start, end)| {
@@ -172,11 +172,11 @@ fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
 }
 
 impl Kind {
-    /// Adds calls that each lie within one time bin: their sums are added at once.
+    /// Adds calls that all lie entirely within one time bin: their totals are added in one step.
     fn add_calm(&mut self, choice: &Choice, near: &Near, calls: Stretch<'_>, shift: u64, ink: u8) {
         let at = near.bin as usize;
         let mut sum = Bin { calls: calls.start.len() as u64, ..Bin::NONE };
-        // Divides only if a call may be the fastest: among calls of one length, only a shorter one.
+        // The division is done only if a call may be the fastest: among calls of one length, only a shorter one can be.
         let mut fastest = (0, u64::MAX);
         for row in calls.rows() {
             let busy_ns = row.end - row.start;

@@ -8,12 +8,12 @@ use crate::render::{Cell, Table};
 use crate::text::layers::layer;
 use crate::text::units;
 
-/// Time slices in the tables.
+/// Maximum number of time slices (table rows) in the tables.
 const SLICES: usize = 20;
-/// Tick marks on the time axis, besides its origin.
+/// Number of tick marks on the time axis, besides its origin.
 const MARKS: u64 = 4;
 
-/// Reads and writes of a time slice.
+/// Totals of reads and writes in one time slice.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     from_ns: u64,
@@ -22,7 +22,7 @@ pub(super) struct Row {
     place: (f64, f64),
 }
 
-/// Returns the file and the caller of its calls.
+/// Returns the subject of the captions: the file's name, and the caller of the calls.
 pub(super) fn subject(run: &Run, choice: &Choice) -> String {
     let name = super::super::words::file(run, choice.file);
     let layers: Vec<String> = choice.layers.iter().map(|name| layer(name).to_string()).collect();
@@ -88,7 +88,7 @@ pub(super) fn of_bandwidth(choice: &Choice, kinds: &[Kind; 2], single: bool) -> 
     }
 }
 
-/// Returns the tick labels of the time axis: since the job's start, or, far from it, relative to the first label.
+/// Returns the tick labels of the time axis: times since the job's start, or relative to the first label if far from the start.
 pub(super) fn times(choice: &Choice) -> Vec<String> {
     let span = &choice.span;
     let whole = span.width_ns.saturating_mul(u64::from(span.bins));
@@ -103,7 +103,7 @@ pub(super) fn times(choice: &Choice) -> Vec<String> {
     (0..=MARKS).map(one).collect()
 }
 
-/// Returns the sums by time slice.
+/// Returns the totals of each time slice.
 pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     let bins = choice.span.bins as usize;
     let each = bins.div_ceil(SLICES).max(1);
@@ -121,7 +121,7 @@ pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     (0..bins).step_by(each).map(row).collect()
 }
 
-/// Returns the tooltips.
+/// Returns the tooltips of the time slices.
 pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     let there = kinds.each_ref().map(|kind| kind.bins.iter().any(|bin| bin.calls > 0));
     let words = |row: &Row| {
@@ -150,7 +150,7 @@ pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     rows.iter().map(|row| Slice { from: row.place.0, width: row.place.1, words: words(row) }).collect()
 }
 
-/// Returns the slices as a table with the columns of the figure `name`.
+/// Returns the time slices as a table, with the columns that fit the figure `name`.
 pub(super) fn table(name: &'static str, rows: &[Row]) -> Table {
     let some = |bin: &Bin, cell: Cell| if bin.calls == 0 { Cell::None } else { cell };
     let [reads, writes] = [|row: &Row| row.kinds[0], |row: &Row| row.kinds[1]];

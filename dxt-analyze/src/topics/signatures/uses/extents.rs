@@ -1,39 +1,39 @@
-//! Byte ranges of a file in a cache with LRU eviction. Costs grow with the number of ranges, not of bytes, so requests of gigabytes cost
-//! as much as small ones.
+//! Simulated cache with LRU eviction that stores byte ranges of a file. Costs grow with the number of ranges, not of bytes, so requests of
+//! gigabytes cost as much as small ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum ranges per cache; bounds the memory of the simulation (about 100 bytes each).
+/// Maximum number of ranges per cache; bounds the memory of the simulation (about 100 bytes each).
 const MOST_RANGES: usize = 1 << 20;
 
 /// Byte range in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte.
+    /// First byte of the range.
     pub start: u64,
-    /// End, exclusive.
+    /// End of the range, exclusive.
     pub end: u64,
-    /// Time of arrival, ns.
+    /// Time at which the bytes arrive in the cache, ns.
     pub arrives_ns: u64,
-    /// True if prefetched and not used since.
+    /// True if the bytes were prefetched and have not been used since.
     pub unused: bool,
-    /// Sequence number of the last use.
+    /// Sequence number of the last use, for eviction.
     stamp: u64,
 }
 
 impl Extent {
-    /// Returns the length in bytes.
+    /// Returns the length of the range in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 }
 
-/// Disjoint ranges with bounded total length.
+/// Cache contents: disjoint byte ranges with bounded total length.
 #[derive(Clone, Debug)]
 pub struct Extents {
     by_start: BTreeMap<u64, Extent>,
-    /// (last use, start): the first one is evicted next.
+    /// (Sequence number of last use, start of the range): the first entry is evicted next.
     by_use: BTreeSet<(u64, u64)>,
     bytes: u64,
     capacity_bytes: u64,
@@ -41,13 +41,13 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Creates an empty cache of this capacity.
+    /// Creates an empty cache with a capacity of `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
         Self { by_start: BTreeMap::new(), by_use: BTreeSet::new(), bytes: 0, capacity_bytes, uses: 0 }
     }
 
-    /// Removes and returns the cached parts of a range, cut to the range and in order of offsets.
+    /// Removes the cached parts of `start..end` from the cache and returns them in order of offsets.
     pub fn take(&mut self, start: u64, end: u64) -> Vec<Extent> {
         let mut taken = Vec::new();
         if start >= end {
@@ -68,7 +68,7 @@ impl Extents {
         taken
     }
 
-    /// Returns the parts of a range that are not cached.
+    /// Returns the parts of `start..end` that are not cached.
     #[must_use]
     pub fn gaps(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
@@ -88,9 +88,9 @@ impl Extents {
         gaps
     }
 
-    /// Inserts a range as the most recently used, in place of its cached parts.
+    /// Inserts `start..end` as the most recently used range; replaces parts of it that were cached already.
     ///
-    /// Returns what is evicted, least recently used first; that may include parts of the range itself.
+    /// Returns the evicted ranges, least recently used first; they may include parts of the inserted range itself.
     pub fn put(&mut self, start: u64, end: u64, arrives_ns: u64, unused: bool) -> Vec<Extent> {
         if start >= end {
             return Vec::new();
@@ -108,7 +108,7 @@ impl Extents {
                 break;
             };
             self.remove(&extent);
-            // Evict no more than necessary: the rest of the oldest range stays.
+            // Evicts no more than necessary: the rest of the oldest range stays.
             let excess = self.bytes.saturating_add(extent.length()).saturating_sub(self.capacity_bytes);
             let cut = if excess == 0 { extent.end } else { extent.start.saturating_add(excess).min(extent.end) };
             gone.push(Extent { end: cut, ..extent });
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(cache.bytes(), 100);
     }
 
-    /// Compares with one flag per byte, with random operations.
+    /// Compares the cache with an array of one flag per byte, under random operations.
     #[test]
     fn the_bytes_are_those_of_a_map_of_bytes() {
         let mut seed = 7_u64;

@@ -1,57 +1,60 @@
-//! Accesses as input of fio: an iolog per process, a job file that plays all of them concurrently, and one that creates the files.
+//! Generates input for fio from recorded accesses: an iolog per process, a job file that replays all of them concurrently, and a job file
+//! that creates the files to read.
 //!
-//! The formats follow fio's HOWTO, "Trace file format", and were tried with fio 3.33. Not all that its reader does is documented:
+//! The formats follow fio's HOWTO, "Trace file format", and were tried with fio 3.33. The behaviour of fio's reader is not fully
+//! documented:
 //!
-//! - Version 3 (fio 3.31 and newer) has a time in µs on each line. Differences count only from the first line with a time above 0, so
+//! - Version 3 (fio 3.31 and newer) has a time in µs on each line. Time differences count only from the first line with a time above 0, so
 //!   times begin at 1.
-//! - Version 2 is used without waits, since manual and reader disagree on their unit: calls follow one another, and any fio plays it.
-//! - A name ends at the first white space and has at most 256 bytes. Lengths have 32 bits. A read beyond the end of a file is an error.
+//! - Version 2 is used without waits, since manual and reader disagree on their unit: calls follow one another, and any version of fio
+//!   replays it.
+//! - A name ends at the first white space and has at most 256 bytes. Lengths have 32 bits. Reading beyond the end of a file is an error.
 //!
-//! A replay would destroy the traced files by its writes, so each file is replaced by one in a directory that the user names. fio 3.33
-//! runs at most 4,088 jobs at once. It moves data with one pread or pwrite per call. Callers must leave out calls that moved less than
-//! requested, and calls without an offset.
+//! The writes of a replay would destroy the traced files, so each file is replaced by one in a directory that the user names. fio 3.33 runs
+//! at most 4,088 jobs at once. fio moves data with one pread or pwrite per call. Callers must omit calls that moved less than requested,
+//! and calls without an offset.
 
 use crate::sum::Sum;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
 
-/// Maximum length of the directory: together with a name it fits into fio's 256 bytes.
+/// Maximum length of the replay directory's path: together with a file name, it fits into fio's 256 bytes.
 const MOST_DIRECTORY_BYTES: usize = 150;
 
-/// Maximum length of a file name, without the number that makes it unique.
+/// Maximum length of a file name, without the number appended to make it unique.
 const MOST_NAME_BYTES: usize = 80;
 
-/// Maximum bytes that Linux moves in one call; longer calls are split.
+/// Maximum bytes that Linux moves in one call; longer calls are split into several.
 const MOST_CALL_BYTES: u64 = 0x7fff_f000;
 
 /// Maximum length of a call, bytes: a segment cannot record more.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// Bytes per part of a call that is split.
+/// Length of the calls into which a longer call is split, bytes.
 const PART_BYTES: u64 = 1 << 30;
 
-/// Maximum files that a process has open at once in the replay.
+/// Maximum number of files that a process has open at the same time in the replay.
 const MOST_OPEN: usize = 64;
 
-/// Kind of a call.
+/// Kind of a call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Read.
+    /// Read from a file.
     Read,
-    /// Write.
+    /// Write to a file.
     Write,
 }
 
-/// Call to replay.
+/// Recorded call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// Kind.
+    /// Kind of the call: read or write.
     pub op: Op,
     /// Name of the file in the trace.
     pub file: &'a str,
-    /// First byte.
+    /// First byte to read or write.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes to read or write.
     pub length: u64,
     /// Start of the call, ns after the start of the job.
     pub start_ns: u64,
@@ -60,24 +63,24 @@ pub struct Call<'a> {
 /// Timing of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Calls at their recorded times (iolog version 3, fio 3.31 or newer).
+    /// Replay calls at their recorded times (iolog version 3, fio 3.31 or newer).
     AsRecorded,
-    /// Calls one after the other (iolog version 2, any fio).
+    /// Replay calls one after the other without pauses (iolog version 2, any fio).
     AtOnce,
 }
 
-/// Contents of an iolog.
+/// Numbers of calls in a written iolog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls of the trace in it.
+    /// Number of recorded calls in the iolog.
     pub calls: u64,
-    /// Calls among these that are split, since Linux does not move so much at once.
+    /// Number of these calls that were split, since Linux does not move so many bytes in one call.
     pub split: u64,
-    /// Calls left out: of 0 bytes, of more than 1 TiB, or beyond the largest offset of a file.
+    /// Number of calls omitted from the iolog: of 0 bytes, of more than 1 TiB, or beyond the largest possible offset of a file.
     pub left_out: u64,
 }
 
-/// Error of a path that fio cannot read: empty, too long, or with white space or characters special to fio.
+/// Error for a path that fio cannot read: empty, too long, or with white space or characters special to fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadDirectory;
 
@@ -92,18 +95,18 @@ impl std::fmt::Display for BadDirectory {
 
 impl std::error::Error for BadDirectory {}
 
-/// File of the replay.
+/// File that the replay uses instead of a traced file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Name in the trace.
+    /// Name of the traced file.
     pub original: String,
-    /// Name in the iologs.
+    /// Path of the replay's file, as written in iologs.
     pub path: String,
-    /// End of the last read, which the file must reach before the replay; 0 without reads.
+    /// Minimum size of the file before the replay: end of the last read; 0 if the file is not read.
     pub read_bytes: u64,
 }
 
-/// Files of all processes.
+/// Files of the replay, over all processes.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: String,
@@ -116,13 +119,13 @@ fn plain(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || "._+,=@%~^-".contains(sign)
 }
 
-/// Replaces characters that fio cannot read by `_`, and cuts the name to its maximum length.
+/// Replaces characters that fio cannot read by `_`, and truncates the name to its maximum length.
 fn cleaned(name: &str) -> String {
     name.chars().map(|sign| if plain(sign) { sign } else { '_' }).take(MOST_NAME_BYTES).collect()
 }
 
 impl Files {
-    /// Creates an empty set of files in a directory.
+    /// Creates an empty set of replay files, to be located in `directory`; returns an error if fio cannot read this path.
     pub fn new(directory: &str) -> Result<Self, BadDirectory> {
         let known = directory.chars().all(|sign| plain(sign) || sign == '/');
         if !known || directory.is_empty() || directory.len() > MOST_DIRECTORY_BYTES {
@@ -138,7 +141,8 @@ impl Files {
         &self.files
     }
 
-    /// Returns the index of a file. New files take the last part of their name, with a number if it is taken.
+    /// Returns the index of the replay file for a traced file. A new replay file gets the last part of the path as its name, with a number
+    /// appended if the name is taken.
     fn number(&mut self, original: &str) -> usize {
         if let Some(known) = self.by_name.get(original) {
             return *known;
@@ -157,7 +161,7 @@ impl Files {
         self.files.len() - 1
     }
 
-    /// Writes the iolog of one process, whose calls must be in order of start.
+    /// Writes the iolog of one process; its calls must be in order of start.
     pub fn iolog<'a>(
         &mut self,
         calls: impl Iterator<Item = Call<'a>>,
@@ -178,8 +182,8 @@ impl Files {
                 file.read_bytes = file.read_bytes.max(end);
             }
             let path = self.files.get(number).map_or("", |file| &file.path);
-            // A file is opened at the time of the previous call, the first one at 1 µs: else the wait before the first call would be
-            // lost.
+            // A file is opened at the time of the previous call, and the first file at 1 µs: otherwise the wait before the first call would
+            // be lost.
             log.open(number, path, &self.files)?;
             log.at_us = log.at_us.max((call.start_ns / 1_000).saturating_add(1));
             counts.calls += 1;
@@ -197,15 +201,15 @@ impl Files {
         Ok(counts)
     }
 
-    /// Returns the total size of the files to create, all of which are full length even if few bytes are read.
+    /// Returns the total size of the files that must exist before the replay. Files are created at full length even if few bytes are read.
     #[must_use]
     pub fn preparation_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.read_bytes).sum::<Sum>().get()
     }
 
-    /// Returns the job file that creates the files to read, with data; `None` if no file is read.
+    /// Returns the text of the job file that creates the files to read, with data in them; `None` if no file is read.
     ///
-    /// It replays nothing, and must run first, so that creation is not a part of the pattern.
+    /// This job replays nothing, and must run first, so that the creation of files is not a part of the replayed pattern.
     #[must_use]
     pub fn preparation(&self) -> Option<String> {
         let mut text = String::from(
@@ -221,7 +225,8 @@ impl Files {
     }
 }
 
-/// Returns the job file that plays iologs concurrently, given as (job name, path). A path that fio cannot read is an error.
+/// Returns the text of the job file that replays iologs concurrently; `iologs` yields (job name, path). Returns an error if fio cannot read
+/// a path.
 pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<String, BadDirectory> {
     let mut text =
         String::from("; plays one iolog for each process of the trace, all at once\n[global]\nioengine=psync\n");
@@ -238,7 +243,7 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Files known to fio; `open` has the open ones in order of opening.
+    /// Files already declared in the iolog; `open` contains the open ones in order of opening.
     known: HashSet<usize>,
     open: VecDeque<usize>,
     out: &'a mut W,
@@ -264,7 +269,7 @@ impl<W: Write> Log<'_, W> {
         self.line(path, format_args!("open"))
     }
 
-    /// Closes the files opened first until only `left` are open.
+    /// Closes files until only `left` are open; those opened first are closed first.
     fn close(&mut self, left: usize, files: &[Played]) -> io::Result<()> {
         while self.open.len() > left {
             let Some(file) = self.open.pop_front().and_then(|number| files.get(number)) else { continue };

@@ -1,13 +1,13 @@
-//! Cost model of the IOSIG paper for its three layouts: the data of each process on one, all or some nodes, and the cost of one request
-//! of every process.
+//! Cost model of the IOSIG paper for its three data layouts: the data of each process on one storage node, on all, or on some; and the cost
+//! of one request by every process.
 //!
 //! The cost is the sum of network and disk time, without overlap. This reproduces the paper's numbers (p = n = 8, 16 KiB, 0.3 ms and 0.1
 //! ms: 0.430 + 0.230 = 0.660 ms for 1-DV). Times are in ns.
 
-/// Time per byte at 120 MiB/s, ns: the paper's network and disk.
+/// Time per byte at 120 MiB/s, in ns: network and disk of the paper's machine.
 pub const PAPER_BYTE_NS: f64 = 1e9 / (120.0 * 1_048_576.0);
 
-/// Parameters of a machine.
+/// Parameters of a machine; letters are those of the paper's formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     /// e: time to connect a process to a node, ns.
@@ -21,7 +21,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The paper's machine: 0.3 ms, 0.1 ms, 120 MiB/s.
+    /// Machine of the paper: 0.3 ms to connect, 0.1 ms to start a disk access, 120 MiB/s.
     pub const PAPER: Self = Self {
         connection_ns: 300_000.0,
         network_byte_ns: PAPER_BYTE_NS,
@@ -30,32 +30,32 @@ impl Machine {
     };
 }
 
-/// Load of a machine.
+/// I/O load on a machine; letters are those of the paper's formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// p: processes that do I/O concurrently.
+    /// p: number of processes that do I/O concurrently.
     pub processes: u64,
-    /// n: storage nodes.
+    /// n: number of storage nodes.
     pub nodes: u64,
-    /// m: processes per client node.
+    /// m: number of processes per client node.
     pub per_client: u64,
-    /// s: bytes per request.
+    /// s: number of bytes per request.
     pub request_bytes: u64,
 }
 
-/// Distribution of a process's data.
+/// Layout: distribution of each process's data over storage nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// 1-DV: on one node.
+    /// 1-DV: each process's data is on one storage node.
     OneNode,
-    /// 1-DH: on all nodes.
+    /// 1-DH: each process's data is on all storage nodes.
     AllNodes,
-    /// 2-D: on one of this many groups of nodes.
+    /// 2-D: storage nodes form this many groups, and each process's data is on one of them.
     Groups(u64),
 }
 
 impl Layout {
-    /// Returns the paper's name of the layout.
+    /// Returns the layout's name in the paper.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -65,8 +65,8 @@ impl Layout {
         }
     }
 
-    /// Returns the number of nodes, out of `nodes`, that hold the data of one process: the stripe count of its file, or of its part of a
-    /// shared file.
+    /// Returns the number of storage nodes, out of `nodes`, that hold the data of one process: the stripe count of its file, or of its
+    /// region of a shared file.
     #[must_use]
     pub fn nodes_of_a_process(&self, nodes: u64) -> u64 {
         match self {
@@ -77,12 +77,12 @@ impl Layout {
     }
 }
 
-/// Cost of one request of every process.
+/// Cost when every process makes one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Network time, ns.
+    /// Time on the network, ns.
     pub network_ns: f64,
-    /// Disk time, ns.
+    /// Time on the disks, ns.
     pub disk_ns: f64,
 }
 
@@ -94,7 +94,7 @@ impl Cost {
     }
 }
 
-/// Returns the cost of a layout. `None` without load (no process, node or client), and for 2-D with no group or more groups than nodes.
+/// Returns the cost of a layout. `None` if there is no process, node or client, or for 2-D with no group or more groups than nodes.
 #[must_use]
 pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let Demand { processes, nodes, per_client, request_bytes } = *load;
@@ -136,13 +136,13 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     Some(Cost { network_ns, disk_ns })
 }
 
-/// Ranks the layouts on the load's nodes, cheapest first; ties by fewer nodes per process.
+/// Ranks all layouts for a load, cheapest first. Of equally cheap ones, those with fewer nodes per process come first.
 ///
-/// Considers 1-DV, 1-DH, and 2-D with each number of groups that no larger number makes useless, as its groups would have as many nodes.
-/// If nodes do not divide evenly, the remainder is idle.
+/// Considers 1-DV, 1-DH, and 2-D with all useful numbers of groups: of several numbers that yield groups with equally many nodes, only the
+/// largest. If nodes do not divide evenly among groups, the remainder is idle.
 #[must_use]
 pub fn rank(load: &Demand, machine: &Machine) -> Vec<(Layout, Cost)> {
-    // No file system has more nodes; the bound keeps a wrong number from taking forever.
+    // No file system has more nodes; the bound limits the run time if the number is wrong.
     let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
     groups.dedup();
     let groups = groups.into_iter().filter(|groups| *groups > 1).map(Layout::Groups);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(best, [Layout::OneNode, Layout::Groups(4), Layout::Groups(2), Layout::AllNodes]);
     }
 
-    /// Tests each branch of the network formulas with e = 1000, v = 1, a = b = 0, so that the result identifies the branch.
+    /// Tests each case of the network formulas, with e = 1000, v = 1, a = b = 0, so that the result shows which case was used.
     #[test]
     fn each_condition() {
         let machine = Machine { connection_ns: 1_000.0, network_byte_ns: 1.0, start_ns: 0.0, disk_byte_ns: 0.0 };
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(rank(&load, &Machine::PAPER).first().map(|(layout, _)| *layout), Some(Layout::AllNodes));
     }
 
-    /// Seven nodes: three groups of two, or two groups of three.
+    /// Seven nodes cannot be divided evenly: three groups of two nodes, or two groups of three.
     #[test]
     fn nodes_that_nothing_divides_have_groups_too() {
         let ranked = rank(&Demand { nodes: 7, ..EIGHT }, &Machine::PAPER);

@@ -1,9 +1,9 @@
-//! Applications of signatures: computations on the accesses that a pattern predicts. They know no trace and open no file.
+//! Applications of signatures: computations on the accesses that a pattern predicts. They do not depend on traces, and open no files.
 //!
-//! - `prefetch`: simulation of prefetching, by plain read-ahead and by the pattern; `extents` is its cache.
-//! - `layout`: the three layouts of the IOSIG paper with its cost model.
+//! - `prefetch`: simulation of sequential read-ahead and of prefetching by the pattern; `extents`: its cache.
+//! - `layout`: the three data layouts of the IOSIG paper, with its cost model.
 //! - `stripes`: best stripe size of a pattern, by simulation.
-//! - `fio`: accesses as input of fio.
+//! - `fio`: conversion of accesses to input for fio.
 //! - `proto`: signatures as protocol buffers (`signatures.proto`); `wire` encodes them.
 
 pub mod extents;

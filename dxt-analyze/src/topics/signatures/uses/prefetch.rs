@@ -2,14 +2,14 @@
 //!
 //! The model, and its limits:
 //!
-//! - A read with all bytes in the cache waits for nothing. A read with a missing byte waits one latency; one whose bytes are in flight
-//!   waits for them. Storage serves any number of fetches at once, and the latency does not depend on their size. Useless fetches delay
-//!   nobody; `accuracy` shows how many there are.
-//! - From the end of a call to the start of the next one the program takes its recorded time (`Read`). A read that waits less makes the
-//!   next one come earlier, which leaves less time to prefetch. The interval of `calls_ahead` is therefore the time between calls without
+//! - A read with all bytes in the cache does not wait. A read with a missing byte waits one latency; a read whose bytes are in flight waits
+//!   until they arrive. Storage serves any number of fetches at once, and the latency does not depend on their size. Useless fetches delay
+//!   no read; `accuracy` shows how many there are.
+//! - Between the end of a read and the start of the next one, the program takes its recorded time (`Read`). If a read waits less, the next
+//!   one starts earlier, which leaves less time to prefetch. The interval for `calls_ahead` is therefore the time between reads, without
 //!   waiting.
-//! - A prefetch is issued at the start of a call, beside what the call itself needs. Cached bytes are not fetched again.
-//! - Simulating a read takes some µs: of a long pattern, some ten thousand reads are as informative as all.
+//! - A prefetch is issued at the start of a read, in addition to the bytes that the read itself needs. Cached bytes are not fetched again.
+//! - Simulating a read takes some µs. For a long pattern, some ten thousand reads are as informative as all reads.
 //! - The cache is LRU, in units of `unit_bytes` (a page, or 1 for bytes as requested).
 
 use super::extents::Extents;
@@ -19,96 +19,97 @@ use crate::sum::Sum;
 /// Maximum prefetch distance in calls; a pattern may be infinite.
 pub const MOST_CALLS: u64 = 1 << 20;
 
-/// Read of a byte range, with its times.
+/// Recorded read of a byte range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// First byte.
+    /// First byte to read.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes to read.
     pub length: u64,
     /// Start of the call, ns.
     pub start_ns: u64,
-    /// End of the call, ns. If equal to `start_ns`, the time from start to start counts as the program's own.
+    /// End of the call, ns. If equal to `start_ns`, the time between the starts of reads counts as the program's own time.
     pub end_ns: u64,
 }
 
-/// Cache, and the storage behind it.
+/// Simulated cache, and the storage behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Capacity, bytes.
+    /// Capacity of the cache, bytes.
     pub size_bytes: u64,
-    /// Latency of a fetch, ns.
+    /// Latency of a fetch from storage, ns.
     pub latency_ns: u64,
     /// Granularity of fetches, bytes; 0 counts as 1.
     pub unit_bytes: u64,
-    /// Size of the file, if known: nothing beyond is fetched.
+    /// Size of the file, bytes; nothing beyond is fetched. `None` if unknown.
     pub file_bytes: Option<u64>,
 }
 
-/// Prefetch policy.
+/// Prefetch policy to simulate.
 #[derive(Clone, Debug)]
 pub enum Policy<P> {
-    /// No prefetching.
+    /// No prefetching: each read fetches only its own bytes.
     None,
-    /// Fetches a fixed number of bytes after the end of each read.
+    /// Sequential read-ahead: fetches a fixed number of bytes after the end of each read.
     ReadAhead {
-        /// Bytes.
+        /// Number of bytes to fetch.
         bytes: u64,
     },
-    /// Fetches the next accesses of the pattern.
+    /// Prefetching by the pattern: fetches the next reads that the pattern predicts.
     Signature {
         /// Offset and length of each read that the pattern predicts, from the first read on.
         next: P,
-        /// Prefetch distance in calls (see `calls_ahead`), at most `MOST_CALLS`.
+        /// Prefetch distance in reads (see `calls_ahead`), at most `MOST_CALLS`.
         calls: u64,
     },
 }
 
-/// Empty pattern, for policies without one.
+/// Empty pattern, the type parameter for policies without a pattern.
 pub type Unforeseen = std::iter::Empty<(u64, u64)>;
 
-/// Result of a policy. Each read is a hit, late or a miss.
+/// Result of simulating a policy. Each read is a hit, late, or a miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Reads of at least one byte.
+    /// Number of reads of at least one byte.
     pub reads: u64,
-    /// Misses without prefetching.
+    /// Number of misses that occur without prefetching.
     pub misses_without: u64,
-    /// Reads with all bytes in the cache.
+    /// Number of reads with all bytes in the cache.
     pub hits: u64,
-    /// Reads with bytes still in flight and none missing: fetched too late.
+    /// Number of reads with bytes still in flight and none missing: prefetched too late.
     pub late: u64,
-    /// Reads with missing bytes.
+    /// Number of reads with missing bytes.
     pub misses: u64,
-    /// Misses with bytes that had been prefetched and evicted: fetched too early.
+    /// Number of misses whose bytes had been prefetched, but evicted before use: prefetched too early.
     pub early: u64,
-    /// Bytes prefetched.
+    /// Number of prefetched bytes.
     pub prefetched_bytes: u64,
-    /// Prefetched bytes that a read found, in the cache or in flight.
+    /// Number of prefetched bytes that a read found in the cache or in flight.
     pub used_bytes: u64,
-    /// Prefetched bytes evicted unused and read later.
+    /// Number of prefetched bytes that were evicted unused and read later.
     pub early_bytes: u64,
-    /// Waiting time without prefetching, ns.
+    /// Total waiting time of reads without prefetching, ns.
     pub wait_without_ns: u64,
-    /// Waiting time with the policy, ns.
+    /// Total waiting time of reads with the policy, ns.
     pub wait_ns: u64,
 }
 
 impl Outcome {
-    /// Returns the share of the misses avoided, 0 to 1. Late reads do not count as avoided; a pattern's first read never is.
+    /// Returns the share of misses avoided by the policy, from 0 to 1. Late reads do not count as avoided. The first read of a pattern is
+    /// always a miss.
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
         let left = self.misses.saturating_add(self.late);
         share_if_any(self.misses_without.saturating_sub(left), self.misses_without)
     }
 
-    /// Returns the share of the prefetched bytes that are used, 0 to 1.
+    /// Returns the share of prefetched bytes that are used, from 0 to 1.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
         share_if_any(self.used_bytes, self.prefetched_bytes)
     }
 
-    /// Returns the waiting time saved, ns; negative if the policy costs more than it gains.
+    /// Returns the waiting time that the policy saves, ns; negative if it costs more than it gains.
     #[must_use]
     pub fn saves_ns(&self) -> i64 {
         let saved = i128::from(self.wait_without_ns) - i128::from(self.wait_ns);
@@ -116,10 +117,10 @@ impl Outcome {
     }
 }
 
-/// Returns the prefetch distance in calls: ceil(latency / interval), from 1 to half of the reads that fit into the cache.
+/// Returns the prefetch distance in reads: ceil(latency / interval), but at least 1, and at most half of the reads that fit into the cache.
 ///
-/// `interval_ns` is the time from the end of a call to the start of the next one. Half, since as many reads as prefetches are issued in
-/// between and stay in the cache as long; else prefetched bytes are evicted before use.
+/// `interval_ns` is the time from the end of a read to the start of the next one. Half of the cache, since reads occupy as much of it as
+/// prefetches do; with a larger distance, prefetched bytes are evicted before use.
 #[must_use]
 pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     let room = cache.size_bytes / length_bytes.max(cache.unit_bytes).max(1) / 2;
@@ -127,7 +128,7 @@ pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     wanted.min(room).clamp(1, MOST_CALLS)
 }
 
-/// Simulates reads, in order of their starts.
+/// Simulates `reads`, which must be in order of start, under a prefetch policy.
 pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     reads: impl Iterator<Item = Read>,
     policy: Policy<P>,
@@ -136,7 +137,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     let mut player = Player {
         cache: *cache,
         there: Extents::new(cache.size_bytes),
-        // Recognises evicted bytes that are read later; as large as sixteen caches.
+        // Remembers evicted bytes, to recognise them if they are read later; sixteen times as large as the cache.
         gone: Extents::new(cache.size_bytes.saturating_mul(16)),
         outcome: Outcome::default(),
     };
@@ -149,7 +150,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     }
     let (mut now_ns, mut now_without_ns) = (0_u64, 0_u64);
     let mut last_end_ns = None;
-    // Indices of the current read and of the next one to predict.
+    // Indices of the current read, and of the next read that the pattern predicts.
     let (mut at, mut foreseen) = (0_u64, 0_u64);
     for read in reads {
         let own_ns = last_end_ns.map_or(0, |end: u64| read.start_ns.saturating_sub(end));
@@ -157,7 +158,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         now_ns = now_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(without.read(&read, now_without_ns));
-        // The call's own bytes are requested first; prefetched bytes must not count as found by it.
+        // The bytes of the read itself are requested first: prefetched bytes must not count as found by this read.
         let issued_ns = now_ns;
         now_ns = now_ns.saturating_add(player.read(&read, now_ns));
         let end = read.offset.saturating_add(read.length);
@@ -167,7 +168,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         if let Some((next, calls)) = &mut pattern {
             while foreseen <= at.saturating_add(*calls) {
                 let Some((offset, length)) = next.next() else { break };
-                // Reads made by now are not ahead.
+                // Predicted reads that have been made already are not prefetched.
                 if foreseen > at {
                     player.fetch(offset, length, issued_ns);
                 }
@@ -188,7 +189,7 @@ struct Player {
 }
 
 impl Player {
-    /// Rounds a range to whole units.
+    /// Rounds a byte range outward to whole cache units.
     fn range(&self, offset: u64, length: u64) -> (u64, u64) {
         let unit = self.cache.unit_bytes.max(1);
         let end = offset.saturating_add(length);
@@ -196,7 +197,7 @@ impl Player {
         (offset - offset % unit, if length == 0 { 0 } else { end })
     }
 
-    /// Performs a read that starts now, and returns its waiting time, ns.
+    /// Simulates a read that starts at `now_ns`, and returns its waiting time in ns.
     fn read(&mut self, read: &Read, now_ns: u64) -> u64 {
         let (start, end) = self.range(read.offset, read.length);
         if start >= end {

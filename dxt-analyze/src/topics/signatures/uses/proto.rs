@@ -2,13 +2,13 @@
 
 use super::wire::Message;
 
-/// Text of the schema.
+/// Text of the protocol buffers schema.
 pub const SCHEMA: &str = include_str!("signatures.proto");
 
-/// Maximum loop depth to encode. Readers accept 100 nested messages by default, two of which are around a nest.
+/// Maximum loop depth to encode. Readers accept 100 nested messages by default; two of these are around a loop nest.
 pub const MOST_DEPTH: usize = 90;
 
-/// Signatures of a run. For the fields see the schema.
+/// Message with all signatures of a run; the schema describes the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Signatures {
@@ -19,7 +19,7 @@ pub struct Signatures {
     pub rests: Vec<Rest>,
 }
 
-/// Pattern of some ranks on one file. For the fields see the schema.
+/// Message for a pattern that some ranks share on one file; the schema describes the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Pattern {
@@ -38,7 +38,7 @@ pub struct Pattern {
     pub end_ns: u64,
 }
 
-/// Accesses without a pattern. For the fields see the schema.
+/// Message for accesses without a pattern; the schema describes the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Rest {
@@ -60,7 +60,7 @@ pub struct Rest {
     pub pattern_signature: String,
 }
 
-/// Arithmetic sequence of ranks.
+/// Message for an arithmetic sequence of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Ranks {
@@ -69,7 +69,7 @@ pub struct Ranks {
     pub step: u64,
 }
 
-/// Direction of a process grid. For the fields see the schema.
+/// Message for a direction of the process grid in which a pattern repeats; the schema describes the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Direction {
@@ -79,7 +79,7 @@ pub struct Direction {
     pub shifts: Vec<i64>,
 }
 
-/// Loop or access. For the fields see the schema.
+/// Message for a loop or an access; the schema describes the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Node {
@@ -98,7 +98,7 @@ pub struct Node {
     pub view: Vec<Dimension>,
 }
 
-/// Repetition of the blocks of an access. For the fields see the schema.
+/// Message for a repetition of an access's blocks; the schema describes the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Dimension {
@@ -106,7 +106,7 @@ pub struct Dimension {
     pub stride: u64,
 }
 
-/// Change of an access per iteration. For the fields see the schema.
+/// Message for the change of an access per loop iteration; the schema describes the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Step {
@@ -114,7 +114,7 @@ pub struct Step {
     pub length: i64,
 }
 
-/// Error of loops nested deeper than `MOST_DEPTH`.
+/// Error for loops that are nested deeper than `MOST_DEPTH`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooDeep;
 
@@ -126,7 +126,7 @@ impl std::fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
-/// Encodes a message `Signatures`.
+/// Encodes all signatures of a run as the message `Signatures`.
 ///
 /// # Errors
 /// Returns an error if loops are nested deeper than [`MOST_DEPTH`].

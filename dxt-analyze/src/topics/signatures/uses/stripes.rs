@@ -1,16 +1,16 @@
-//! Best stripe size of a pattern: maps its requests to nodes under each candidate, and adds up request and node costs with the parameters
-//! of the paper's cost model (`layout`).
+//! Best stripe size for a pattern: maps the pattern's requests to storage nodes under each candidate, and sums the costs of requests and
+//! nodes with the parameters of the paper's cost model (`layout`).
 //!
 //! The model, and its limits:
 //!
-//! - Requests come in order of their starts. As many as there are active clients run concurrently, and the next ones start when the last
-//!   of these ends: a round.
+//! - Requests are made in order of their starts. As many requests as there are active clients run concurrently, and the next ones start
+//!   when the last of these ends. This is a round.
 //! - A round costs the busiest client's network time plus the busiest node's disk time. A client connects to each of the k nodes of its
-//!   request and moves s bytes: k e + s v. A node starts once per request and moves the request's part: a + bytes x b. The part of a
-//!   request on one node is contiguous there, as in a Lustre object.
-//! - The nodes' end of the network is not counted, as in the paper for as many processes as nodes. If many clients share a node, the
-//!   difference between stripe sizes is at least the one computed.
-//! - Stripes begin at byte 0 on node 0. Locks, caches and the splitting of large requests are left out.
+//!   request and moves s bytes: k e + s v. A node starts once per request and moves the bytes that it stores: a + bytes x b. The bytes of a
+//!   request on one node are contiguous there, as in a Lustre object.
+//! - Network time at the nodes is not counted, as in the paper if there are as many processes as nodes. If many clients share a node,
+//!   stripe sizes differ at least as much as computed.
+//! - Stripes begin at byte 0 on node 0. Locks, caches and the splitting of large requests are ignored.
 
 use super::layout::Machine;
 use std::cmp::Reverse;
@@ -21,27 +21,27 @@ pub const LUSTRE_STEP_BYTES: u64 = 65_536;
 /// Maximum stripe size of Lustre, bytes: below 4 GiB (32 bits), a multiple of the granularity.
 pub const LUSTRE_MOST_BYTES: u64 = (1 << 32) - LUSTRE_STEP_BYTES;
 
-/// Stripe size and count.
+/// Striping of a file: stripe size and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Striping {
     /// Stripe size, bytes.
     pub stripe_bytes: u64,
-    /// Stripe count, in nodes.
+    /// Stripe count: number of storage nodes.
     pub nodes: u64,
 }
 
-/// Cost of a pattern under a striping.
+/// Cost of a pattern's requests under one striping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// Striping.
+    /// Stripe size and count.
     pub striping: Striping,
-    /// Sum over rounds of the busiest client's network time, ns.
+    /// Sum of the busiest client's network time over all rounds, ns.
     pub network_ns: f64,
-    /// Sum over rounds of the busiest node's disk time, ns.
+    /// Sum of the busiest node's disk time over all rounds, ns.
     pub disk_ns: f64,
-    /// Mean number of nodes per request.
+    /// Mean number of nodes that a request accesses.
     pub nodes_per_request: f64,
-    /// Nodes with any of the bytes.
+    /// Number of nodes that store any of the bytes.
     pub nodes_touched: u64,
 }
 
@@ -53,21 +53,21 @@ impl Ranked {
     }
 }
 
-/// Validity of a stripe size on Lustre.
+/// Result of checking if Lustre allows a stripe size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLustre {
-    /// Valid.
+    /// Lustre allows the stripe size.
     Settable,
-    /// Not a multiple of 64 KiB, or too large.
+    /// Lustre does not allow the stripe size: not a multiple of 64 KiB, or too large.
     Not {
-        /// Next smaller valid size; none below 64 KiB.
+        /// Next smaller stripe size that Lustre allows; `None` below 64 KiB.
         below: Option<u64>,
-        /// Next larger valid size; none from 4 GiB on.
+        /// Next larger stripe size that Lustre allows; `None` from 4 GiB on.
         above: Option<u64>,
     },
 }
 
-/// Checks if Lustre can have this stripe size.
+/// Checks if Lustre allows a stripe size.
 #[must_use]
 pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
     let below = (stripe_bytes - stripe_bytes % LUSTRE_STEP_BYTES).min(LUSTRE_MOST_BYTES);
@@ -78,9 +78,10 @@ pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
     OnLustre::Not { below: (below > 0).then_some(below), above: (above <= LUSTRE_MOST_BYTES).then_some(above) }
 }
 
-/// Returns candidate stripe sizes for requests of `request_bytes` at a distance of `period_bytes` over `nodes`, ascending.
+/// Returns candidate stripe sizes, ascending, for requests of `request_bytes` that begin `period_bytes` apart, over `nodes` storage nodes.
 ///
-/// These are request and period whole, halved, divided by `nodes` and doubled, and all powers of two from 64 KiB to 64 MiB.
+/// Candidates are request length and period (each whole, halved, divided by `nodes`, and doubled), and all powers of two from 64 KiB to 64
+/// MiB.
 #[must_use]
 pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64> {
     let of = |bytes: u64| [bytes, bytes.div_ceil(2), bytes.div_ceil(nodes.max(1)), bytes.saturating_mul(2)];
@@ -92,10 +93,10 @@ pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64>
     sizes
 }
 
-/// Ranks stripings for requests (offset, length) in order of their starts, of which `at_once` run concurrently; cheapest first.
+/// Ranks stripings, cheapest first. `requests` yields (offset, length) in order of their starts; `at_once` of them run concurrently.
 ///
-/// Ties (to 1 ns per request) are broken by fewer nodes, then by more nodes with data, then by larger stripes. One pass; memory grows
-/// with the candidates' nodes only. Candidates with no node or more than 64 Ki nodes are left out.
+/// Stripings with equal cost (to 1 ns per request) are ordered by fewer nodes, then by more nodes with data, then by larger stripes. One
+/// pass; memory grows only with the number of the candidates' nodes. Candidates with no node or more than 64 Ki nodes are omitted.
 pub fn rank(
     requests: impl Iterator<Item = (u64, u64)>,
     at_once: u64,
@@ -131,7 +132,7 @@ pub fn rank(
 #[derive(Clone, Debug)]
 struct Trial {
     striping: Striping,
-    /// Disk time of each node in this round, ns; `busy` lists the nodes with any, `client_ns` is the busiest client's time.
+    /// Disk time of each node in the current round, ns. `busy` lists the nodes with any; `client_ns` is the busiest client's time.
     node_ns: Vec<f64>,
     busy: Vec<usize>,
     client_ns: f64,
@@ -160,13 +161,13 @@ impl Trial {
 
     fn request(&mut self, offset: u64, length: u64, machine: &Machine) {
         let Striping { stripe_bytes, nodes } = self.striping;
-        // Inclusive: the end may exceed u64.
+        // Inclusive, since the exclusive end may exceed u64.
         let last_byte = offset.saturating_add(length - 1);
         let (first, last) = (offset / stripe_bytes, last_byte / stripe_bytes);
         let pieces = (last - first).saturating_add(1).min(nodes);
         for piece in 0..pieces {
             let stripe = first + piece;
-            // A node has every `nodes`-th stripe.
+            // A node stores every `nodes`-th stripe.
             let stripes = (last - stripe) / nodes + 1;
             let mut bytes = stripes as f64 * stripe_bytes as f64;
             if stripe == first {

@@ -1,12 +1,12 @@
-//! Encoding of protocol buffers: a message is a list of fields, a field is tag and value, and numbers are varints of 7 bits per byte
-//! (<https://protobuf.dev/programming-guides/encoding/>). As in proto3, fields that are 0 or empty are omitted.
+//! Encoding of protocol buffers: a message is a list of fields, a field consists of tag and value, and numbers are varints of 7 bits per
+//! byte (<https://protobuf.dev/programming-guides/encoding/>). As in proto3, fields that are 0 or empty are omitted.
 
-/// Message under construction.
+/// Message that is being encoded.
 #[derive(Clone, Debug, Default)]
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// Returns the encoded bytes.
+    /// Returns the encoded bytes of the message.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -20,7 +20,7 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// Appends an unsigned number or a boolean.
+    /// Appends a field with an unsigned number or a boolean; omits it if 0.
     pub fn number(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
@@ -28,12 +28,12 @@ impl Message {
         }
     }
 
-    /// Appends a signed number (sint64) in zigzag encoding (0, -1, 1, -2, ...), which is short near 0.
+    /// Appends a field with a signed number (sint64) in zigzag encoding (0, -1, 1, -2, ...), which is short near 0.
     pub fn signed(&mut self, field: u64, value: i64) {
         self.number(field, zigzag(value));
     }
 
-    /// Appends signed numbers packed into one field, zeros included.
+    /// Appends a field with several signed numbers in packed encoding, zeros included.
     pub fn all_signed(&mut self, field: u64, values: &[i64]) {
         let mut packed = Self::default();
         for &value in values {
@@ -42,14 +42,14 @@ impl Message {
         self.bytes(field, &packed.0);
     }
 
-    /// Appends a text.
+    /// Appends a field with bytes or text; omits it if empty.
     pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.delimited(field, bytes);
         }
     }
 
-    /// Appends an inner message, even if it is empty.
+    /// Appends a field with an inner message, even if that is empty.
     pub fn message(&mut self, field: u64, inner: &Self) {
         self.delimited(field, &inner.0);
     }

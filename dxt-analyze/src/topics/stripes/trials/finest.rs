@@ -1,15 +1,15 @@
-//! Shortcut for segments within one stripe, which lie on one object. The object on a layout of few objects follows from the object on a
-//! layout of the same stripe size with a multiple of as many objects. So in a grid, only the finest layouts (those with most objects) are
-//! replayed segment by segment.
+//! Shortcut for segments that lie within one stripe, and so on one object. If one layout has a multiple of another's number of objects,
+//! and the same stripe size, the object on the second layout follows from the object on the first. So among layouts of one stripe size,
+//! only the finest ones (those with most objects) are simulated segment by segment.
 
 use super::plan::Plan;
 
-/// Finest layouts, and the finest layout from which each candidate derives.
+/// Finest layouts (those with most objects), and for each layout the finest layout from which its results are derived.
 #[derive(Clone, Debug)]
 pub struct Finest {
-    /// Index of the finest layout, by candidate of the plan.
+    /// For each layout of the plan: index of the finest layout from which it is derived.
     of: Vec<usize>,
-    /// Finest layouts, by stripe size of the plan.
+    /// For each stripe size of the plan: indices of the finest layouts.
     asked: Vec<Vec<usize>>,
 }
 
@@ -32,20 +32,21 @@ impl Finest {
         Self { of, asked }
     }
 
-    /// Returns the finest layouts of a stripe size, given as index into [`Plan::sizes`].
+    /// Returns the indices of the finest layouts of a stripe size, which is given as an index into [`Plan::sizes`].
     #[must_use]
     pub fn asked(&self, size: usize) -> &[usize] {
         self.asked.get(size).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the finest layout from which a candidate derives.
+    /// Returns the index of the finest layout from which the layout with index `number` is derived.
     #[must_use]
     pub fn of(&self, number: usize) -> usize {
         self.of.get(number).copied().unwrap_or(number)
     }
 }
 
-/// Adds `[bytes, requests]` by time window and object, of a layout with `most` objects, to the `cells` of one with fewer `objects`.
+/// Adds `finest`, `[bytes, requests]` by time window and object of a layout with `most` objects, to `cells` of a layout with fewer
+/// objects, `objects`.
 pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], most: usize) {
     let (objects, most) = (objects.max(1), most.max(1));
     cells.resize(finest.len() / most * objects, [0; 2]);
@@ -59,7 +60,7 @@ pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], mo
     }
 }
 
-/// Adds `[bytes, requests]` per time window that each object got to all `objects` of `cells`.
+/// Adds `even`, the `[bytes, requests]` per time window that every object got, to all `objects` objects in `cells`.
 pub fn add_to_all(cells: &mut Vec<[u64; 2]>, objects: usize, even: &[[u64; 2]]) {
     if even.is_empty() {
         return;

@@ -1,8 +1,9 @@
-//! Trials: replay of the accesses of the files with most time on other layouts, all in one pass.
+//! Simulation of other layouts: replays the accesses to the files with most time on several layouts, all in one pass.
 //!
-//! * [`plan`]: layouts to try: the current one, requested ones (`--what-if`), and a grid (`--recommend`).
-//! * [`stripes`]: position of a segment on a plain layout; [`finest`]: layouts from which others derive for segments within one stripe.
-//! * [`replay`]: the pass.
+//! * [`plan`]: layouts to simulate: the current one, those that the user requested (`--what-if`), and a grid of stripe sizes and counts
+//!   (`--recommend`).
+//! * [`stripes`]: stripes that a segment touches; [`finest`]: layouts from which the results of others are derived.
+//! * [`replay`]: pass over the segments.
 //! * [`result`]: results per layout, their cost by a simple model, and the recommendation.
 
 pub mod finest;

@@ -1,4 +1,4 @@
-//! Selection of the layouts to try.
+//! Selection of the layouts to simulate.
 
 use crate::layouts::Rules;
 use crate::limits::{TRIAL_BYTES, TRIAL_MOMENTS};
@@ -6,30 +6,30 @@ use crate::model::FileLayout;
 use anyhow::{Context, Result, ensure};
 use trace_format::layout::Layout;
 
-/// Smallest stripe size of the grid, in bytes; Lustre's stripe sizes are multiples of it (lfs-setstripe(1)).
+/// Smallest stripe size that `--recommend` tries, in bytes; Lustre's stripe sizes are multiples of it (lfs-setstripe(1)).
 const SMALLEST: u64 = 64 << 10;
-/// Largest stripe size of the grid, in bytes.
+/// Largest stripe size that `--recommend` tries, in bytes.
 const LARGEST: u64 = 1 << 30;
 /// Largest stripe size that Lustre supports (32 bits), in bytes.
 const MOST: u64 = u32::MAX as u64;
 
-/// Plain layout to try.
+/// Plain (not composite) layout to simulate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Stripe size in bytes.
     pub size: u64,
-    /// Storage target of each object.
+    /// Storage target of each object, in order.
     pub osts: Vec<u32>,
-    /// True if requested by the user; false if part of the grid.
+    /// True if the user requested the layout with `--what-if`; false if `--recommend` tries it.
     pub asked: bool,
 }
 
-/// Parses the argument of `--what-if`: `size=16M,count=8`, with `start=` or `osts=0,4,8` as in a line of a layout file.
+/// Parses the argument of `--what-if`: `size=16M,count=8`, optionally with `start=` or `osts=0,4,8`, as in a line of a layout file.
 ///
 /// # Errors
-/// If the argument is invalid; the error says why.
+/// Fails if the argument is invalid; the error message says why.
 pub fn parse(text: &str) -> Result<Candidate> {
-    // A comma also separates the targets of `osts`.
+    // Commas also separate the storage targets in `osts`.
     let mut line = String::from("*");
     for word in text.split(',') {
         line.push(if word.contains('=') { ' ' } else { ',' });
@@ -42,7 +42,8 @@ pub fn parse(text: &str) -> Result<Candidate> {
     Ok(Candidate { size: component.stripe_size, osts: component.targets.clone(), asked: true })
 }
 
-/// Returns the grid: stripe sizes from 64 KiB to 1 GiB, in powers of two, × counts of 1, 2, 4, ... and all of `osts`.
+/// Returns the layouts that `--recommend` tries: stripe sizes from 64 KiB to 1 GiB in powers of two, each with 1, 2, 4, ... and all of
+/// `osts`.
 #[must_use]
 pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     let all = osts.len().max(1);
@@ -73,17 +74,17 @@ pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
     osts
 }
 
-/// Candidates grouped by stripe size: counts that depend only on the size are made once.
+/// Layouts to simulate, grouped by stripe size: counts that depend only on the stripe size are computed once.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// All candidates.
+    /// All layouts to simulate.
     pub candidates: Vec<Candidate>,
-    /// Stripe sizes, and the indices of the candidates of each.
+    /// Stripe sizes, each with the indices of the layouts of this size.
     pub sizes: Vec<(u64, Vec<usize>)>,
 }
 
 impl Plan {
-    /// Creates the plan from `all` without duplicates.
+    /// Creates the plan from the layouts in `all`, without duplicates.
     #[must_use]
     pub fn new(all: Vec<Candidate>) -> Self {
         let mut plan = Self::default();
@@ -102,7 +103,7 @@ impl Plan {
         plan
     }
 
-    /// Returns the number of time windows for which there is memory, with `files` files.
+    /// Returns the number of time windows for which there is enough memory if `files` files are simulated.
     #[must_use]
     pub fn moments(&self, files: usize) -> usize {
         let objects: usize = self.candidates.iter().map(|candidate| candidate.osts.len()).sum();
@@ -110,7 +111,7 @@ impl Plan {
     }
 }
 
-/// Returns the layout with a target for every object: unknown targets are numbered from 0.
+/// Returns the layout with a storage target for every object; unknown targets are numbered from 0.
 #[must_use]
 pub fn with_targets(layout: &Layout) -> Layout {
     let mut layout = layout.clone();

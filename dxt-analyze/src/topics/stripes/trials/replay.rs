@@ -1,4 +1,4 @@
-//! Replay pass: applies every candidate layout to the segments of each file.
+//! Simulation pass: applies every layout of the plan to the segments of each file.
 
 use super::finest::{Finest, add_to, add_to_all};
 use super::plan::{Plan, with_targets};
@@ -17,18 +17,18 @@ use trace_format::frame::BlockHead;
 use trace_format::layout::Layout;
 use trace_format::op::OpClass;
 
-/// Alignment of segments with stripes of one size.
+/// Alignment of a file's segments with stripes of one size.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Number of segments.
+    /// Number of segments (reads and writes).
     pub operations: Sum,
     /// Segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
     /// Segments that touch more than one stripe.
     pub crossing: Sum,
-    /// Bytes of segments that touch one stripe.
+    /// Bytes of segments that touch only one stripe.
     within_bytes: Sum,
-    /// Partly written stripes and their writers.
+    /// Partly written stripes, and the processes that wrote them.
     pub followed: Followed,
 }
 
@@ -49,19 +49,19 @@ impl Fit {
     }
 }
 
-/// Work of the objects of one layout.
+/// Bytes and requests on the objects of one layout.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Number of objects touched, summed over segments.
     pub touched: Sum,
-    /// Bytes on the object that gets most of a segment, summed over segments.
+    /// Bytes on the object that gets most bytes of a segment, summed over segments.
     pub longest: Sum,
-    /// `[bytes, requests]` per time window and object, at index `window * objects + object`; empty if there are none.
+    /// `[bytes, requests]` by time window and object, at index `window * objects + object`; empty if there are none.
     pub cells: Vec<[u64; 2]>,
-    /// `[bytes, requests]` of segments within one stripe, in the order of `cells`. Counted only for the layouts of [`Finest::asked`], until
-    /// [`Replay::settled`] adds them to all layouts that derive from those.
+    /// `[bytes, requests]` of segments that lie within one stripe, indexed as in `cells`. Counted only for the layouts in
+    /// [`Finest::asked`], until [`Replay::settled`] adds them to all layouts that are derived from those.
     within: Vec<[u64; 2]>,
-    /// `[bytes, requests]` per time window that every object got, until [`Replay::settled`] adds them to `cells`.
+    /// `[bytes, requests]` per time window that every object got equally, until [`Replay::settled`] adds them to `cells`.
     even: Vec<[u64; 2]>,
 }
 
@@ -82,7 +82,7 @@ impl Work {
     }
 }
 
-/// Returns the objects' counters in one time window; allocates them if there are none.
+/// Returns the `[bytes, requests]` of all objects in one time window; allocates `cells` if empty.
 #[inline]
 fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) -> &mut [[u64; 2]] {
     if cells.is_empty() {
@@ -99,29 +99,29 @@ fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
     }
 }
 
-/// Counts of one file.
+/// Results of the simulation for one file.
 #[derive(Clone, Debug, Default)]
 pub struct FileTally {
-    /// Alignment and work on the current layout.
+    /// Alignment, and load of the objects, on the current layout.
     pub today: (Fit, Work),
-    /// Alignment by stripe size, in the order of [`Plan::sizes`].
+    /// Alignment for each stripe size, in the order of [`Plan::sizes`].
     pub fits: Vec<Fit>,
-    /// Work by candidate, in the order of [`Plan::candidates`].
+    /// Load of the objects for each layout, in the order of [`Plan::candidates`].
     pub works: Vec<Work>,
 }
 
-/// File on which to try other layouts.
+/// File for which other layouts are to be simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Index into the run's files.
     pub file: FileId,
-    /// Approximate number of reads and writes.
+    /// Approximate number of reads and writes to the file.
     pub operations: u64,
-    /// Time span in which segments must begin, ns since the job's start, ends included; `None` for all.
+    /// Time span (inclusive) in which segments must begin to be included, ns since the job's start; `None` includes all.
     pub span: Option<(u64, u64)>,
 }
 
-/// File on which layouts are tried, and its current layout.
+/// File for which layouts are simulated, and its current layout.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// Index into the run's files.
@@ -130,37 +130,37 @@ pub struct Tried {
     pub today: Layout,
     /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,
-    /// Time windows.
+    /// Time windows in which the load is added up.
     pub timeline: Timeline,
-    /// Span of [`Wanted`].
+    /// Time span in which segments must begin to be included, see [`Wanted::span`].
     pub span: Option<(u64, u64)>,
 }
 
-/// Candidates of one stripe size, as (index into the plan's candidates, number of objects).
+/// Layouts of one stripe size, as (index into the plan's layouts, number of objects).
 #[derive(Debug)]
 struct OfSize {
     size: Divisor,
-    /// Candidates to which segments within one stripe are applied.
+    /// Layouts to which segments that lie within one stripe are applied: the finest ones.
     within: Vec<(usize, Divisor)>,
-    /// All candidates; segments that cross stripes are applied to each.
+    /// All layouts of the stripe size; segments that cross stripes are applied to each.
     crossing: Vec<(usize, Divisor)>,
 }
 
-/// Replay pass over `files`. A file may occur several times with different spans.
+/// Simulation pass over `files`. A file may occur several times with different time spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
-    /// Layouts to try.
+    /// Layouts to simulate.
     pub plan: &'a Plan,
-    /// Files to replay.
+    /// Files for which the layouts are simulated.
     pub files: Vec<Tried>,
     finest: Finest,
-    /// Parallel to [`Plan::sizes`].
+    /// Layouts of each stripe size, in the order of [`Plan::sizes`].
     sizes: Vec<OfSize>,
     slots: FxHashMap<FileId, Vec<usize>>,
 }
 
 impl<'a> Replay<'a> {
-    /// Prepares the replay of `plan` on `files`; files without a known layout are left out.
+    /// Prepares the simulation of `plan` for `files`; files without a known layout are skipped.
     #[must_use]
     pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[Wanted]) -> Self {
         let most = plan.moments(files.len());
@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
             targets.dedup();
-            // More targets than any file system has; bytes on others are left out.
+            // Limits the number of targets to more than any file system has; bytes on further targets are ignored.
             targets.truncate(LOAD_TARGETS);
             let objects = plan.candidates.iter().map(|candidate| candidate.osts.len()).max().unwrap_or(1) as u64;
             let moments = (operations / (objects * TRIAL_OPERATIONS).max(1)).clamp(1, most as u64);
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
         Self { plan, files, finest, sizes, slots }
     }
 
-    /// Returns the counts with segments within one stripe and evenly spread segments added to all layouts.
+    /// Completes the results: adds segments that lie within one stripe, and segments that load all objects equally, to all layouts.
     #[must_use]
     pub fn settled(&self, mut tallies: Vec<FileTally>) -> Vec<FileTally> {
         let objects = |number: usize| self.plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
@@ -307,7 +307,7 @@ impl Access {
 }
 
 impl Replay<'_> {
-    /// Applies accesses to all candidates, one stripe size at a time: data common to all accesses is looked up once.
+    /// Applies accesses to all layouts, one stripe size at a time, so that data of a stripe size is looked up once for all accesses.
     fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
         for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
             fit.operations += accesses.len() as u64;
@@ -345,7 +345,7 @@ impl Replay<'_> {
     }
 }
 
-/// Equally long accesses in one time window that cover whole stripes and load all objects of every candidate equally.
+/// Accesses of equal length in one time window that cover whole stripes and load all objects of every layout equally.
 struct Even {
     there: OnStripes,
     bin: usize,
@@ -373,7 +373,7 @@ impl Even {
     }
 }
 
-/// Applies an access that crosses stripes to each of `candidates`; `bin` is its time window out of `bins`.
+/// Applies an access that crosses stripes to each of the layouts in `candidates`; `bin` is its time window, out of `bins` windows.
 fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
     for (number, objects) in candidates {
         let Some(work) = works.get_mut(*number) else { continue };
@@ -395,7 +395,7 @@ fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStri
     }
 }
 
-/// Applies an access to the current layout, which may have any form.
+/// Applies an access to the file's current layout, which may be composite.
 fn today((fit, work): &mut (Fit, Work), (tried, placed): (&Tried, &Placed<'_>), access: &Access, parts: &mut Parts) {
     let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };

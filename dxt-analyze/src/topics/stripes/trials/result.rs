@@ -1,12 +1,12 @@
-//! Results per layout, their cost by a simple model, and the recommendation.
+//! Results of the simulated layouts, their cost by a simple model, and the recommendation.
 //!
-//! The model: a request to a storage target costs as much as the transfer of `request_bytes`, and passing a stripe's lock to another node
-//! as much as `handover_bytes`.
+//! The model: a request to a storage target costs as much as the transfer of `request_bytes`; passing a stripe's lock to another node
+//! costs as much as the transfer of `handover_bytes`.
 //!
-//! - Servers: sum over time windows of the busiest target's bytes and requests; targets work in parallel.
-//! - Clients: a process waits for the target with most bytes of each of its operations; processes work in parallel.
+//! - Servers: sum over time windows of the cost of the busiest target's bytes and requests; targets work in parallel.
+//! - Clients: in each operation, a process waits for the target with most of its bytes; processes work in parallel.
 //!
-//! The cost is the larger of the two. It ranks layouts, but predicts no times.
+//! The cost is the larger of the two. It serves to rank layouts; it does not predict times.
 
 use super::plan::{Candidate, Plan};
 use super::replay::{FileTally, Fit, Replay, Work};
@@ -16,42 +16,42 @@ use crate::text::units;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Layout, and its effect on a file's accesses.
+/// Simulated layout, and its effect on a file's accesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// `today`, `asked` or `grid`.
+    /// Reason for simulating the layout: `today` (current layout), `asked` (`--what-if`) or `grid` (`--recommend`).
     pub kind: &'static str,
-    /// Stripe size in bytes; for a composite current layout, of its last component in use.
+    /// Stripe size in bytes; for a composite current layout, that of its last component in use.
     pub stripe_size: u64,
-    /// Number of objects.
+    /// Number of objects, that is, stripe count.
     pub stripe_count: u64,
-    /// Number of reads and writes that fall on objects of the layout.
+    /// Number of reads and writes that access objects of the layout.
     pub operations: u64,
     /// Operations that do not begin and end at stripe boundaries.
     pub unaligned: u64,
     /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Stripes that several processes wrote in part, at any time.
+    /// Number of contested stripes: several processes wrote a part of them, at any time.
     pub contested_stripes: u64,
-    /// Contested stripes written from several nodes.
+    /// Number of contested stripes that several nodes wrote.
     pub contested_between_nodes: u64,
-    /// Writes to stripes contested between nodes.
+    /// Number of writes to contested stripes that several nodes wrote.
     pub writes_contested_between_nodes: u64,
-    /// Sampling factor of the three contested counts: one stripe in this many is counted, and the counts are multiplied by it.
+    /// Sampling factor n of the three contested counts: one in n stripes was counted, and the counts are multiplied by n.
     pub estimated_times: u64,
-    /// Mean number of storage targets per operation.
+    /// Mean number of storage targets that an operation accesses.
     pub osts_per_operation: f64,
-    /// Number of storage targets that got bytes.
+    /// Number of storage targets that got any bytes.
     pub osts_used: u64,
-    /// Bytes on the busiest target / mean over all targets of the layout.
+    /// Bytes on the busiest target / mean bytes over all targets of the layout.
     pub busiest_to_mean: f64,
-    /// Mean number of targets that work in parallel: bytes / sum over time windows of the busiest target's bytes.
+    /// Mean number of targets that work in parallel: total bytes / sum over time windows of the busiest target's bytes.
     pub parallelism: f64,
-    /// Cost by the model, in bytes that one target could transfer meanwhile.
+    /// Cost by the model, in bytes that one storage target could transfer in the same time.
     pub cost_bytes: u64,
 }
 
-/// All layouts tried for a file.
+/// All layouts that were simulated for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTrials {
     /// Path of the file.
@@ -60,17 +60,17 @@ pub struct FileTrials {
     pub is_guess: bool,
     /// Number of processes that read or wrote the file.
     pub processes: u64,
-    /// Number of time windows in which servers' work is evaluated.
+    /// Number of time windows for which the servers' cost is computed separately.
     pub moments: u64,
-    /// Current layout first, then the requested layouts, then the grid.
+    /// Simulated layouts: the current one first, then those of `--what-if`, then those of `--recommend`.
     pub trials: Vec<Trial>,
     /// Index into `trials` of the best layout, if it is better than the current one by `recommend_gain`.
     pub recommended: Option<usize>,
-    /// Commands and hints to get the recommended layout.
+    /// Commands and hints by which the user gets the recommended layout.
     pub how: Vec<String>,
 }
 
-/// Returns the results of a replay pass.
+/// Returns the results of a simulation pass, one per file.
 #[must_use]
 pub fn results(
     run: &Run,
@@ -87,7 +87,7 @@ pub fn results(
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
         let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
         trials.extend(of_plan(plan, &tally, processes, &run.thresholds));
-        // A guessed layout is no base for a comparison.
+        // A comparison with a guessed layout would be meaningless.
         let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
@@ -122,7 +122,7 @@ fn processes(run: &Run, file: FileId) -> u64 {
     run.processes.iter().filter(uses).count() as u64
 }
 
-/// Layout under evaluation.
+/// Layout whose cost is computed, with its data from the pass.
 struct Subject {
     kind: &'static str,
     size: u64,
@@ -168,7 +168,7 @@ impl Subject {
     }
 }
 
-/// Work by target; objects on the same target are summed.
+/// Bytes and requests by storage target; objects on the same target are added up.
 #[derive(Default)]
 struct TargetLoad {
     bytes: u64,
@@ -210,7 +210,7 @@ impl TargetLoad {
     }
 }
 
-/// Returns the best layout if it is cheaper than the current one by `recommend_gain`.
+/// Returns the index of the best layout if it is cheaper than the current one by `recommend_gain`.
 fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first()?;
     let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
@@ -218,8 +218,8 @@ fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     if is_better { best(trials, least) } else { None }
 }
 
-/// Returns the cheapest layout other than the current one. Among layouts within a fifth of `recommend_gain`, prefers in this order: fewest
-/// targets, fewest contested stripes, the current stripe size, the smallest stripe size.
+/// Returns the index of the cheapest layout other than the current one. Among layouts whose costs differ by less than a fifth of
+/// `recommend_gain`, prefers in this order: fewest targets, fewest contested stripes, the current stripe size, the smallest stripe size.
 #[must_use]
 pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first().filter(|today| today.operations > 0)?;

@@ -1,6 +1,7 @@
-//! Position of a segment on a plain layout. Optimized, since it is computed for every segment and every layout of a grid.
+//! Computes which stripes of a plain (not composite) layout a segment touches. Optimized, since it is computed for every segment and every
+//! simulated layout.
 
-/// Segment on stripes of one size.
+/// Segment and the stripes of one size that it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnStripes {
     offset: u64,
@@ -11,7 +12,7 @@ pub struct OnStripes {
 }
 
 impl OnStripes {
-    /// Places `length` bytes at `offset` on stripes of `size` bytes; `length` and `size` must not be 0.
+    /// Computes the stripes of `size` bytes that `length` bytes at `offset` touch; `length` and `size` must not be 0.
     #[inline]
     #[must_use]
     pub fn new(offset: u64, length: u64, size: Divisor) -> Self {
@@ -48,7 +49,7 @@ impl OnStripes {
         self.first != self.last
     }
 
-    /// Iterates over the first bytes of the partly covered stripes.
+    /// Iterates over the file offsets of the stripes that the segment covers only partly.
     #[inline]
     pub fn partly_covered(self) -> impl Iterator<Item = u64> {
         let first = if self.crosses() { !self.begins_at_boundary() } else { !self.is_aligned() };
@@ -57,7 +58,8 @@ impl OnStripes {
         first.then_some(start(self.first)).into_iter().chain(last.then_some(start(self.last)))
     }
 
-    /// Returns the bytes per object if the segment touches several stripes and all `count` objects get the same, as with aligned requests.
+    /// Returns the number of bytes per object if the segment touches several stripes and each of `count` objects gets the same number, as
+    /// with aligned requests; else `None`.
     #[inline]
     #[must_use]
     pub fn even(self, count: Divisor) -> Option<u64> {
@@ -68,7 +70,7 @@ impl OnStripes {
         (more == 0).then(|| rounds.saturating_mul(self.size))
     }
 
-    /// Calls `each(object, bytes)` once for every object, out of `count`, that the segment touches.
+    /// Calls `each(object, bytes)` once for every object that the segment touches, out of `count` objects.
     #[inline]
     pub fn objects(self, count: Divisor, mut each: impl FnMut(u64, u64)) {
         let mut object = divided(self.first, count).1;
@@ -93,7 +95,7 @@ impl OnStripes {
     }
 }
 
-/// Divisor of frequent divisions: sizes and counts are nearly always powers of two, for which a shift replaces the slow division.
+/// Divisor that is used often. Stripe sizes and counts are nearly always powers of two, for which a shift replaces the slow division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     by: u64,
@@ -107,14 +109,14 @@ impl Divisor {
         Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
     }
 
-    /// True if the divisor is a power of two and divides `number`; other divisors are not tested.
+    /// True if the divisor is a power of two and divides `number`; false for all other divisors, even if they divide it.
     #[inline]
     #[must_use]
     pub fn divides(self, number: u64) -> bool {
         self.shift.is_some() && number & (self.by - 1) == 0
     }
 
-    /// Returns the divisor.
+    /// Returns the value of the divisor.
     #[must_use]
     pub fn get(self) -> usize {
         self.by as usize

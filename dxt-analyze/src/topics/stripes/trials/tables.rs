@@ -1,13 +1,14 @@
-//! Tables of the layouts that `stripes` tried.
+//! Tables of the layouts that `stripes` simulated.
 
 use crate::render::{Cell, Table};
 use crate::text::units;
 use crate::topics::stripes::trials::result::{FileTrials, Trial};
 
-/// Maximum number of grid layouts per file in a table for the terminal.
+/// Maximum number of layouts from the grid of `--recommend` that are shown per file in the terminal.
 const SHOWN_GRID: usize = 3;
 
-/// Builds the table of the current layout, the requested layouts, and the best of the grid; in CSV, all of them.
+/// Builds the table of the current layout, the layouts that the user requested, and the best of the grid of `--recommend`. CSV has all of
+/// the grid.
 pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for file in files {
@@ -38,7 +39,7 @@ pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
         .done()
 }
 
-/// Layout tried for a file, and its index among the file's trials.
+/// Layout that was simulated for a file, and its index among the file's layouts.
 struct Tried<'a> {
     file: &'a FileTrials,
     number: usize,
@@ -59,7 +60,7 @@ impl Tried<'_> {
     }
 }
 
-/// Returns the cost of `trial` relative to the current layout.
+/// Returns the cost of `trial` / cost of the current layout; `None` if the current layout is a guess or costs nothing.
 fn relative(file: &FileTrials, trial: &Trial) -> Option<f64> {
     let today = file.trials.first().filter(|_| !file.is_guess)?.cost_bytes;
     (today > 0).then(|| trial.cost_bytes as f64 / today as f64)

@@ -1,10 +1,10 @@
-//! Faults of the machine: a slow rank, node or target, an overloaded target, a slow period.
+//! Faults of the machine: a slow rank, node or OST, an overloaded OST, a slow period.
 
 use super::{Fault, fault, numbers};
 use crate::faults::job::{Job, Stall, Window};
 use crate::faults::truth::Right;
 
-/// Words that a finding on a slow unit must not contain.
+/// Words that a finding on a slow rank, node or OST must not contain: they describe other faults.
 const OTHER_THAN_SLOW: [&str; 4] = ["stall", "one call", "comput", "late "];
 
 pub(in super::super) fn slow_rank(rank: u32, factor: f64) -> Fault {
@@ -25,7 +25,7 @@ pub(in super::super) fn slow_osts(osts: &[u32], factor: f64) -> Fault {
     })
 }
 
-/// Returns a fault: all files have one stripe, on OST 0; the twin spreads them.
+/// Returns the fault "overloaded OST": all files have one stripe, on OST 0. In the fault-free twin, files are spread over the OSTs.
 pub(in super::super) fn ost_queue() -> Fault {
     let right = Right::words(&[
         &["ost", "target", "stripe"],

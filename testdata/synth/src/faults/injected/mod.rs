@@ -1,7 +1,7 @@
-//! Injected faults: each changes a parameter of a job, and defines the findings that name it. Their words describe the cause, not a
-//! particular analyzer.
+//! Injected faults. Each fault changes a parameter of a job, and defines by words in which findings it is named. The words describe the
+//! cause, and are not those of a particular analyzer.
 //!
-//! * `machine`: slow or overloaded units outside the program; `program`: poor behaviour of the program itself.
+//! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself.
 
 mod machine;
 mod program;
@@ -18,7 +18,7 @@ pub(super) struct Fault {
     pub(super) cause: String,
     /// Function that adds the fault to a job.
     pub(super) inject: Box<dyn Fn(&mut Job)>,
-    /// Criteria of right findings.
+    /// Criteria by which a finding counts as naming this fault; one of them must be met.
     pub(super) right: Vec<Right>,
 }
 

@@ -4,7 +4,7 @@ use super::{Fault, fault, numbers};
 use crate::faults::job::{Header, Interface, Order, Placement, Sieve};
 use crate::faults::truth::Right;
 
-/// Returns a fault: transfers of ranks on several nodes lie on the same stripe.
+/// Returns the fault "shared stripes": transfers of ranks on several nodes lie in the same stripe.
 pub(in super::super) fn shared_stripes() -> Fault {
     let words: [&[&str]; 1] = [&[
         "shared stripe",
@@ -73,7 +73,7 @@ pub(in super::super) fn random_reads(transfer: u64) -> Fault {
     })
 }
 
-/// Returns a fault: independent requests replace the twin's collective calls.
+/// Returns the fault "strided": independent requests, where the fault-free twin makes collective calls.
 pub(in super::super) fn strided(transfer: u64) -> Fault {
     let mut right = is_small(&["write", "read", "request", "call", "transfer", "access"], "no such word");
     right.push(Right::words(&[&[
@@ -202,7 +202,7 @@ pub(in super::super) fn serial() -> Fault {
     fault("ranks write one after another", vec![Right::words(&words)], |job| job.serial = true)
 }
 
-/// Returns a fault: all ranks read the block that only rank 0 reads in the twin.
+/// Returns the fault "hot block": all ranks read a block that only rank 0 reads in the fault-free twin.
 pub(in super::super) fn hot_block(bulk_ranks: u32, ost_ns: f64) -> Fault {
     let words: [&[&str]; 1] =
         [&["same", "hot", "every rank", "all ranks", "each rank", "broadcast", "header", "one block", "ranks read"]];

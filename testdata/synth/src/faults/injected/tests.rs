@@ -1,4 +1,5 @@
-//! Tests of right findings: a sentence by someone who knows the cause must be right for its own fault, and wrong for all others.
+//! Tests of the criteria for right findings: a sentence by somebody who knows the cause must be accepted for its own fault, and rejected
+//! for all others.
 
 use super::*;
 use crate::faults::score::score;
@@ -6,7 +7,7 @@ use crate::faults::truth::{Injected, Truth};
 use crate::faults::verdict::{Finding, Verdict};
 use serde_json::{Value, json};
 
-/// Returns name, fault, title of a finding, and the units that the finding is about.
+/// Returns, per fault: its name, the fault, the title of a right finding, and the ranks, nodes or OSTs that this finding accuses.
 fn said() -> Vec<(&'static str, Fault, &'static str, Value)> {
     let nothing = || json!({"file": "/scratch/model/field.dat"});
     vec![
@@ -84,7 +85,7 @@ fn who_names_the_cause_is_right() {
     }
 }
 
-/// Faults that may be mistaken for each other: same remedy, or one is a form of the other.
+/// Groups of faults whose findings may be accepted for each other: the remedy is the same, or one fault is a form of the other.
 const KIN: [&[&str]; 10] = [
     &["queue", "stripes"],
     &["small-writes", "small-reads", "random", "strided", "flush", "hot"],

@@ -1,7 +1,8 @@
-//! Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and right findings are those of `injected`. The
-//! surrounding job, the unit hit, and the strength are drawn. A draw whose fault costs too little or too much is repeated.
+//! Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and criteria for right findings are those of
+//! `injected`. The job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If the fault costs too little
+//! or too much, the case is drawn again.
 //!
-//! * `sick`: a fault for each kind of job that it can hit.
+//! * `sick`: draws a suitable job for each fault.
 
 mod sick;
 
@@ -9,18 +10,18 @@ use super::case::Case;
 use super::chance::{mixed, uniform};
 use super::job::{Direction, Interface, Job, Placement};
 
-/// Minimum and maximum cost of a fault, as a share of the run time.
+/// Permitted cost of a fault, as a share of the run time.
 const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
-/// Maximum number of draws per case until the fault's cost is in range.
+/// Maximum number of attempts per case to draw a fault with a permitted cost.
 const TRIES: u64 = 12;
-/// Maximum number of calls of a job.
+/// Maximum number of calls in a job.
 const MOST_CALLS: u64 = 150_000;
-/// One of this many cases is healthy.
+/// Every n-th case is healthy, where n is this number; all others have a fault.
 const HEALTHY: u64 = 4;
-/// Minimum ratio of the costs of first and second fault for a clear order.
+/// Minimum ratio of the costs of the strongest and second strongest fault, so that their order is clear.
 const CLEARLY: f64 = 1.6;
 
-/// Returns `count` cases, which depend on `seed`.
+/// Draws `count` cases from `seed`.
 pub(super) fn cases(count: u64, seed: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed)).collect()
 }
@@ -45,7 +46,7 @@ fn case(number: u64, seed: u64) -> Option<Case> {
     })
 }
 
-/// Sequence of random draws.
+/// Random number generator of one case: a sequence of draws that depends on its keys.
 struct Draw {
     keys: [u64; 4],
 }
@@ -126,7 +127,7 @@ impl Draw {
 }
 
 impl Job {
-    /// Spaces the ranks' parts so that they begin on adjacent targets.
+    /// Spaces the ranks' parts of the file so that they begin on adjacent OSTs.
     fn beside(self) -> Self {
         let (osts, stripes) = (u64::from(self.osts), |bytes: u64| bytes.div_ceil(self.stripe_size));
         let part = stripes(self.bytes * u64::from(self.phases));

@@ -1,10 +1,10 @@
-//! Random jobs for each kind of fault.
+//! Random jobs with a fault, one function per fault.
 
 use super::Draw;
 use crate::faults::injected::{self as fault, Fault};
 use crate::faults::job::{Direction, Header, Interface, Job, Placement};
 
-/// Kind of fault: its name, and a function that draws a job with it.
+/// Fault type: its name, and a function that draws a job and a fault of this type.
 type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
 
 const KINDS: [Kind; 31] = [
@@ -41,10 +41,10 @@ const KINDS: [Kind; 31] = [
     ("edges", edges),
 ];
 
-/// Share of jobs with a second fault.
+/// Fraction of jobs that get a second fault.
 const SECOND: f64 = 0.25;
 
-/// Draws a job with a fault of kind `number` (modulo the number of kinds), and sometimes a second fault that can hit any job.
+/// Draws a job with a fault of type `number` (modulo the number of types). Some jobs also get a second fault, of a type that suits any job.
 pub(super) fn drawn(draw: &mut Draw, number: u64) -> (&'static str, Job, Vec<Fault>) {
     let (name, kind) = KINDS[(number % KINDS.len() as u64) as usize];
     let (job, first) = kind(draw);
@@ -90,7 +90,7 @@ fn collective(draw: &mut Draw) -> Job {
     }
 }
 
-/// Draws a job with few bytes per phase, so that small requests do not become too many.
+/// Draws a job with few bytes per phase, so that splitting them into small requests does not give too many calls.
 fn light(draw: &mut Draw) -> Job {
     let compute_ns = draw.between(20e6, 150e6);
     let phases = draw.number(4, 13);
@@ -117,7 +117,7 @@ fn slow_node(draw: &mut Draw) -> (Job, Fault) {
     }
 }
 
-/// Draws a job whose calls reach few of the targets each.
+/// Draws a job in which each call reaches only a few of the OSTs.
 fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     let osts = draw.one_of(osts);
     loop {
@@ -130,7 +130,7 @@ fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     }
 }
 
-/// Returns a fault of slow targets; if requests span several targets, naming any of these is right.
+/// Returns the fault "slow OSTs". If requests span several of these OSTs, a finding may name any of them.
 fn slow_osts(job: &Job, osts: &[u32], times: f64) -> Fault {
     let reached = if job.place == Placement::Own { 1 } else { job.transfer.div_ceil(job.stripe_size) as u32 };
     let group = |ost: &u32| (ost / reached * reached)..(ost / reached + 1) * reached;
@@ -173,7 +173,7 @@ fn window(draw: &mut Draw) -> (Job, Fault) {
     (Job { phases: draw.number(15, 41), ..job }, fault::window(from, from + length, draw.between(3.0, 10.0)))
 }
 
-/// Minimum mean number of reads and writes hit by a tail: one or two cannot be distinguished from single events.
+/// Minimum number of calls that the fault "tail" must hit on average: one or two slow calls look like single events.
 const HIT: f64 = 10.0;
 
 fn tail(draw: &mut Draw) -> (Job, Fault) {

@@ -1,4 +1,4 @@
-//! Cases with faults of the machine.
+//! Cases with one fault of the machine each.
 
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [units(), storage(), moments()].into_iter().flatten().collect()
 }
 
-/// Returns cases with slow ranks and nodes.
+/// Returns cases with slow ranks or slow nodes.
 fn units() -> Vec<Case> {
     vec![
         Case::new("slow-rank-shared", usual(1), [fault::slow_rank(5, 4.0)]).short(),

@@ -1,6 +1,6 @@
-//! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are on one target is as slow as this
-//! target. The target is to blame if other units were slow there too; the unit is then judged without its work there. A target that no
-//! other unit used excuses no unit.
+//! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are all on one target is as slow as
+//! this target. The target is to blame if other units were slow there too; the unit is then judged without its operations there. If no
+//! other unit used the target, the unit is judged as usual.
 
 use super::{Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
@@ -16,22 +16,23 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Storage targets that are outliers: (true for writes, target).
+/// Storage targets that are outliers: (true for writes, target index).
 type Slow = BTreeSet<(bool, u32)>;
 
-/// Work of a unit on slow targets and elsewhere.
+/// Totals of a unit's operations on each slow storage target, and on all other targets.
 #[derive(Clone, Debug, Default)]
 pub struct UnitMet {
     elsewhere: UnitWork,
     there: BTreeMap<u32, UnitWork>,
 }
 
-/// Work on slow targets and elsewhere, by (group, window) and unit.
+/// Totals on slow storage targets and elsewhere, by (group of operations, time window) and unit key.
 #[derive(Clone, Debug, Default)]
 pub struct Met(BTreeMap<(Group, u32), BTreeMap<u64, UnitMet>>);
 
 impl Met {
-    /// Measures the units of `analysis`; `None` if no target is slow. Reads the trace twice more.
+    /// Computes for each unit of `analysis` its totals on slow storage targets and elsewhere; `None` if no target is slow. Reads the trace
+    /// two more times.
     #[must_use]
     pub fn of(run: &Run, analysis: &Work<'_>, metric: Metric) -> Option<Self> {
         let names_targets = |layout: &crate::model::FileLayout| {
@@ -65,7 +66,7 @@ impl Met {
         out
     }
 
-    /// Returns the work of the units of a group in a window.
+    /// Returns the totals, on slow targets and elsewhere, of the units of a group in a time window.
     pub(super) fn of_group(&self, group: &Group, window: u32) -> Option<&BTreeMap<u64, UnitMet>> {
         self.0.get(&(group.clone(), window))
     }
@@ -94,8 +95,8 @@ fn slow_targets(run: &Run, analysis: &Work<'_>, metric: Metric) -> Slow {
     groups.iter().flat_map(slow).collect()
 }
 
-/// Pass that separates a unit's work on slow targets from the rest. An operation that touches a slow target is as slow as the target,
-/// however few bytes are there, so it counts there as a whole.
+/// Pass that separates a unit's operations on slow storage targets from all others. An operation that touches a slow target is as slow as
+/// the target, even if few of its bytes are there, so it counts there as a whole.
 struct Split<'a> {
     work: Work<'a>,
     slow: &'a Slow,
@@ -107,7 +108,7 @@ impl Split<'_> {
     }
 }
 
-/// Group, window, unit, slow target (if touched), size class.
+/// Group index, time window, unit key, slow target touched (`None` if none), request size class.
 type Key = (u32, u32, u64, Option<u32>, u8);
 
 impl Analysis for Split<'_> {
@@ -153,14 +154,14 @@ impl Analysis for Split<'_> {
     }
 }
 
-/// Slow targets to blame within a group: per target, (number of units that used it, number of units that were slow there).
+/// Slow storage targets within a group: per target, (number of units that used it, number of units that were slow there).
 pub(super) struct Blame<'a> {
     units: &'a BTreeMap<u64, UnitMet>,
     there: BTreeMap<u32, (u64, u64)>,
 }
 
 impl<'a> Blame<'a> {
-    /// Counts for each target the units of a judged group that used it and that were slow there.
+    /// Counts, for each slow target, the units of a judged group that used it, and the units that were slow there.
     pub(super) fn of(units: &'a BTreeMap<u64, UnitMet>, judged: &Judged, least: &Thresholds) -> Self {
         let mut there: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (key, met) in units {
@@ -173,7 +174,8 @@ impl<'a> Blame<'a> {
         Self { units, there }
     }
 
-    /// Returns a unit without its work on targets that were slow for others too; `None` if it used none of them.
+    /// Returns a unit and its score without the operations on targets that were slow for other units too; `None` if the unit used no such
+    /// target.
     pub(super) fn rest(&self, key: u64, judged: &Judged, least: &Thresholds) -> Option<(Unit, Score)> {
         let met = self.units.get(&key)?;
         let mut rest = met.elsewhere.clone();

@@ -8,7 +8,7 @@ use super::*;
 
 const BLOCK: u64 = 1000;
 
-/// Returns how many accesses of all ranks become patterns, and the lines of these.
+/// Returns the number of accesses, over all ranks, that become patterns across ranks, and the resulting lines.
 fn together(ranks: &[(u64, Vec<(u64, u64)>)]) -> (u64, Vec<super::super::global::Line>) {
     let stream = |accesses: &Vec<(u64, u64)>| {
         let mut stream = Stream::default();
@@ -40,7 +40,7 @@ fn one_access_of_each_rank_is_a_line_of_ranks() {
         assert_eq!(lines[0].contiguous(), Some((0, u128::from(covered * BLOCK))));
         assert_eq!(lines[0].positions, [0; 8]);
     }
-    // Any two ranks are in line.
+    // Two ranks always have a constant step, so they prove no pattern.
     assert_eq!(together(&[(0, vec![(0, BLOCK)]), (1, vec![(BLOCK, BLOCK)])]).0, 0);
 }
 
@@ -53,7 +53,7 @@ fn a_header_of_one_rank_stands_apart() {
     let (found, lines) = together(&(0..8).map(|rank| (rank, accesses(rank))).collect::<Vec<_>>());
     assert_eq!(lines.iter().map(|line| line.ranks).max(), Some(8));
     assert_eq!(found, 8, "{lines:#?}");
-    // A header directly before its block fills the file together with the other blocks.
+    // A header directly before the first block: header and blocks together fill a range of the file.
     let accesses = |rank: u64| if rank == 0 { vec![(0, 64), (64, BLOCK)] } else { vec![(64 + rank * BLOCK, BLOCK)] };
     let (found, lines) = together(&(0..8).map(|rank| (rank, accesses(rank))).collect::<Vec<_>>());
     let how = Lie::Filled { first: 0, bytes: u128::from(64 + 8 * BLOCK), in_order: true };
@@ -72,7 +72,7 @@ fn ranges_that_vary_are_filled_in_any_order() {
         let all = tilings(&lines, &|_| 0);
         let how = Lie::Filled { first: 0, bytes: u128::from(at(16)), in_order };
         assert_eq!((all.len(), all[0].how, all[0].lines.len()), (1, how, lines.len()));
-        // In separate files they are not adjacent.
+        // In separate files, blocks are not adjacent.
         assert!(tilings(&lines, &|rank| rank).is_empty());
     }
     let ranks: Vec<_> = (0..16).map(|rank| (rank, vec![(rank * BLOCK, length(rank))])).collect();
@@ -88,7 +88,7 @@ fn accesses_in_no_order_are_none() {
     assert_eq!(together(&ranks).0, 0);
 }
 
-/// Property: regardless of the ranks' accesses, the patterns found across ranks are exact.
+/// Property: for any accesses of the ranks, the patterns found across ranks regenerate exactly these accesses.
 #[test]
 fn what_is_found_across_ranks_is_exact() {
     for seed in 0..300 {
@@ -114,7 +114,7 @@ fn sizes_that_vary_still_follow_each_other() {
         }
         random_class(&stream.signature(), |_| true, 0.1).map(|class| class.spatial)
     };
-    // The n-th access begins n + n^2 + n^3 after the first, and is long enough to reach the next one.
+    // The n-th access begins n + n^2 + n^3 bytes after the first one, and is long enough to reach the next one.
     let at = |n: u64| n * n * n + n * n + n;
     assert_eq!(spatial(&|n| (at(n), at(n + 1) - at(n))), Some(Spatial::Contiguous));
     assert_eq!(spatial(&|n| (at(300 - n), at(301 - n) - at(300 - n))), Some(Spatial::Negative));

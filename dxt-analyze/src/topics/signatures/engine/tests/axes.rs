@@ -1,4 +1,4 @@
-//! Tests of the five axes and of the IOSIG notation.
+//! Tests of the classification on five axes, and of the IOSIG notation.
 
 use super::super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal, classes, random_class};
 use super::super::iosig::Notation;
@@ -89,7 +89,7 @@ fn spatial_classes() {
         s.at(2, 0, 64);
     };
     assert_eq!(of(90, header), Spatial::Combination);
-    // Header and block, one behind the other.
+    // Header, directly followed by a block.
     let record = |s: &mut Stream, i| {
         s.at(2, i * 576, 64);
         s.at(2, i * 576 + 64, 512);

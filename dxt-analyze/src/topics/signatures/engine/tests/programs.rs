@@ -1,4 +1,4 @@
-//! Random programs of loops are recovered completely.
+//! Tests that the loops of random programs are recovered completely.
 
 use super::*;
 
@@ -7,7 +7,7 @@ enum Statement {
     Loop { count: u64, body: Vec<Statement> },
 }
 
-/// Returns a random block of statements with `around` loops around it.
+/// Returns a random block of statements, with `around` loops around it.
 fn block(random: &mut Random, around: usize, deepest: usize, unit: u64) -> Vec<Statement> {
     (0..1 + random.below(3))
         .map(|_| {
@@ -55,7 +55,7 @@ fn generate(seed: u64) -> (Vec<Statement>, Stream) {
     (program, stream)
 }
 
-/// Returns the accesses of a random program.
+/// Returns the accesses of a random program of nested loops.
 pub(super) fn stream(seed: u64) -> Stream {
     generate(seed).1
 }

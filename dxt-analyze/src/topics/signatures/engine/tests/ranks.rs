@@ -1,4 +1,4 @@
-//! Many ranks become few lines, which say exactly what the ranks did.
+//! Tests that the signatures of many ranks become few lines that represent exactly what the ranks did.
 
 use super::super::global::{Global, globalize};
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 fn of(ranks: impl Iterator<Item = (u64, Stream)>) -> (Vec<(u64, Signature)>, Global) {
     let all: Vec<(u64, Signature)> = ranks.map(|(rank, stream)| (rank, stream.signature())).collect();
     let global = globalize(&all.iter().map(|(rank, s)| (*rank, s)).collect::<Vec<_>>());
-    // Each member of each line is a pattern of that rank, and each pattern belongs to a line.
+    // Each rank of each line has the line's nest as a pattern, and each pattern belongs to a line.
     let mut said = 0;
     for line in &global.lines {
         for (rank, offsets) in line.members() {
@@ -41,7 +41,7 @@ fn a_grid_of_4096_ranks_is_one_line() {
 
 #[test]
 fn ranks_in_turn_are_contiguous_together() {
-    // In its n-th call rank i writes stripe 4 n + i.
+    // In its n-th call, rank i writes stripe 4 n + i.
     let (_, global) = of((0..4).map(|rank| {
         let mut s = Stream::default();
         for n in 0..100 {

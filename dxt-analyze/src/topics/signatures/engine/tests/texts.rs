@@ -1,4 +1,4 @@
-//! The text form has the whole structure of a signature, and parses back.
+//! Tests that the text form contains the whole structure of a signature, and that parsing restores it.
 
 use super::super::parse::parse;
 use super::super::print::{Numbered, text};
@@ -35,7 +35,7 @@ fn what_is_printed_is_read_back() {
         let printed = text(&signature, &Numbered).to_string();
         let read = parse(&printed, &Numbered).unwrap();
         assert_eq!(text(&read, &Numbered).to_string(), printed);
-        // Equal up to the last digits of times; the regenerated accesses are those of the stream.
+        // Equal except for the last digits of times; the regenerated accesses are those of the stream.
         assert_eq!(
             (read.accesses, read.bytes, read.items.len()),
             (signature.accesses, signature.bytes, signature.items.len())

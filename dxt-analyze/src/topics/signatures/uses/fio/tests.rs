@@ -1,4 +1,4 @@
-//! Tests of the texts for fio. Unit tests run no other programs, so these do not show that fio accepts them.
+//! Tests of the generated fio input. Unit tests run no other programs, so these tests do not show that fio accepts the input.
 
 use super::*;
 

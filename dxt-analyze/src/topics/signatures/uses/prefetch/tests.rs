@@ -1,10 +1,10 @@
-//! Tests of prefetching with patterns whose results are known.
+//! Tests of simulated prefetching with access patterns for which the result is known.
 
 use super::*;
 
 const CACHE: Cache = Cache { size_bytes: 1 << 20, latency_ns: 1_000_000, unit_bytes: 4096, file_bytes: None };
 
-/// Returns `times` periods of reads at `offsets` within a period, one every 2 ms, with no duration.
+/// Returns reads at `offsets` within a period, repeated `times` times: one read every 2 ms, each with a duration of 0.
 fn reads(offsets: &[u64], length: u64, period: u64, times: u64) -> Vec<Read> {
     let offsets = (0..times).flat_map(|time| offsets.iter().map(move |offset| time * period + offset));
     let timed = offsets.zip((0..).step_by(2_000_000));
@@ -60,7 +60,7 @@ fn a_first_byte_off_the_unit_changes_nothing_in_bytes() {
 
 #[test]
 fn issued_one_call_short_is_late_and_as_many_as_it_takes_is_not() {
-    // Four intervals of 0.3 ms exceed the latency of 1 ms.
+    // Prefetch distance of four: four intervals of 0.3 ms exceed the latency of 1 ms.
     let reads: Vec<Read> =
         (0..100).map(|n| Read { offset: n << 20, length: 4_096, start_ns: n * 300_000, end_ns: n * 300_000 }).collect();
     let calls = calls_ahead(&CACHE, 300_000, 4_096);
@@ -69,20 +69,20 @@ fn issued_one_call_short_is_late_and_as_many_as_it_takes_is_not() {
     assert_eq!((enough.misses, enough.late), (1, 0), "{enough:?}");
     let short = signature(&reads, 3, &CACHE);
     assert!(short.late > 20 && short.misses == 1 && short.coverage() < Some(0.8), "{short:?}");
-    // A late prefetch still saves three intervals.
+    // A prefetch that arrives too late still saves three intervals.
     assert!(short.saves_ns() > 0 && short.saves_ns() < enough.saves_ns(), "{short:?}");
 }
 
 #[test]
 fn what_a_call_waited_for_is_no_interval() {
-    // Each call itself takes the latency, and 0.1 ms are between: the distance is ten calls, not one.
+    // Each read takes the latency, with 0.1 ms between reads: the prefetch distance is ten reads, not one.
     let reads: Vec<Read> = (0..200)
         .map(|n| Read { offset: n << 20, length: 4_096, start_ns: n * 1_100_000, end_ns: n * 1_100_000 + 1_000_000 })
         .collect();
     assert_eq!(calls_ahead(&CACHE, 100_000, 4_096), 10);
     let (ten, one) = (signature(&reads, 10, &CACHE), signature(&reads, 1, &CACHE));
     assert_eq!((ten.misses, ten.late), (1, 0), "{ten:?}");
-    // Every other read waits for all but the interval.
+    // Every other read waits for the latency minus the interval.
     assert_eq!((one.misses, one.late, one.hits), (1, 99, 100), "{one:?}");
     assert_eq!(one.wait_ns, 1_000_000 + 99 * 900_000);
 }
@@ -93,10 +93,10 @@ fn what_the_cache_cannot_keep_is_too_early() {
     let reads = reads(&[0], 4_096, 1 << 20, 100);
     let far = signature(&reads, 20, &cache);
     assert!(far.early > 50 && far.early_bytes >= far.early * 4_096, "{far:?}");
-    // At the distance of calls_ahead nothing is evicted early.
+    // With the prefetch distance of `calls_ahead`, nothing is evicted before use.
     let near = signature(&reads, calls_ahead(&cache, 0, 4_096), &cache);
     assert_eq!((near.early, near.misses, near.accuracy()), (0, 1, Some(1.0)), "{near:?}");
-    // Useless is not too early: nobody reads these bytes.
+    // Useless prefetches do not count as too early: these bytes are never read.
     let useless = ahead(&reads, 16_384, &cache);
     assert_eq!((useless.early, useless.accuracy(), useless.coverage()), (0, Some(0.0), Some(0.0)), "{useless:?}");
 }
@@ -155,7 +155,7 @@ fn odd_numbers_are_no_trouble() {
             }
         }
     }
-    // Infinite pattern.
+    // A pattern that never ends.
     let next = (0..).map(|n: u64| (n, 0));
     let endless = simulate(reads.into_iter(), Policy::Signature { next, calls: u64::MAX }, &CACHE);
     assert!(endless.reads <= 4);

@@ -1,9 +1,9 @@
-//! Decodes what is written, by the text of the schema only: types and names come from it, and nothing from the encoder.
+//! Tests of the encoding: decode the output using only the text of the schema for types and names, and nothing from the encoder.
 
 use super::*;
 use std::collections::HashMap;
 
-/// Decoded value, by the type in the schema.
+/// Decoded value, by its type in the schema.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Number(u64),
@@ -15,7 +15,7 @@ enum Value {
 
 type Fields = Vec<(String, Value)>;
 
-/// Returns name and type by message and field number.
+/// Returns field name and type by (message name, field number).
 fn schema() -> HashMap<(String, u64), (String, String)> {
     let mut fields = HashMap::new();
     let mut message = String::new();
@@ -205,7 +205,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(Signatures { processes, accesses, covered, patterns, rests: Vec::new() }, written);
 }
 
-/// Values from the encoding's documentation: 150 is 96 01, zigzag of -2 is 3, and packed numbers follow their length.
+/// Expected bytes are from the encoding's documentation: 150 is 96 01, zigzag of -2 is 3, and packed numbers follow their length.
 #[test]
 fn the_bytes_of_a_small_message() {
     let directions = vec![Direction { ranks: -2, shifts: vec![0, 75], ..Direction::default() }];
