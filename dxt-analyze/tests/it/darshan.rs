@@ -21,7 +21,7 @@ fn logs() -> Vec<PathBuf> {
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
         None => {
-            SAID.call_once(|| crate::common::skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"))
+            SAID.call_once(|| crate::common::skip_here("more logs than the project has: DXT_DARSHAN_LOGS is not set"));
         }
     }
     let all = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));

@@ -35,7 +35,7 @@ const MODULES: [Module; 12] = [
 ///
 /// * Versions 2 and 3: `POSIX_F_VARIANCE_RANK_TIME` and `POSIX_F_VARIANCE_RANK_BYTES`, which the tools print as 0.
 /// * Versions 1 to 3 in big-endian logs: `POSIX_F_META_TIME`, `POSIX_F_MAX_READ_TIME` and `POSIX_F_MAX_WRITE_TIME`, whose bytes the tools
-/// leave unswapped.
+///   leave unswapped.
 ///
 /// # Errors
 /// Returns errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
