@@ -75,7 +75,7 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// Variable and value of the scheduler's job id, such as `SLURM_JOB_ID=123`; empty without a scheduler.
     pub(crate) scheduler: String,
-    /// Key that identifies the job (equal in its processes), as far as this process can tell without the other ranks.
+    /// Key that identifies the job (equal in its processes), as this process knows it without the other ranks.
     pub(crate) key: String,
     /// Name of the whole job, including all steps of a scheduler's job. Equal in all processes of a job that a scheduler or user has named.
     pub(crate) name: String,
@@ -95,7 +95,7 @@ pub(crate) fn identity() -> Option<&'static Identity> {
     IDENTITY.get()
 }
 
-/// Returns the key that identifies the job, as far as this process can tell without the other ranks.
+/// Returns the key that identifies the job, as this process knows it without the other ranks.
 pub(crate) fn own_key() -> &'static str {
     identity().map_or("", |identity| &identity.key)
 }

@@ -72,7 +72,7 @@ fn is_chosen(rank: i32) -> bool {
 /// collective steps of the other ranks.
 static STANDS_BY: AtomicBool = AtomicBool::new(false);
 
-/// True if, as far as this process knows, no process of the job is recorded (kill switch, sampling). The recording state is then Muted, not
+/// True if this process knows that no process of the job is recorded (kill switch, sampling). The recording state is then Muted, not
 /// Off: ranks that see the kill switch must still join collective steps, or ranks that do not see it would wait for them.
 static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
 

@@ -27,7 +27,7 @@ pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| !word.is_empty() && runs(file))
 }
 
-/// Makes a path absolute and resolves its symbolic links, as far as the path exists.
+/// Makes a path absolute and resolves the symbolic links in its existing part.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

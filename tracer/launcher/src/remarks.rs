@@ -19,7 +19,7 @@ pub(crate) struct Remarks<'a> {
 }
 
 impl<'a> Remarks<'a> {
-    /// Inspects all programs that the command will start, as far as known.
+    /// Inspects all programs that the command is known to start.
     pub(crate) fn new(kind: Kind, words: &[OsString], listing: Option<&Path>, library: &'a Path) -> Self {
         let mut remarks = Self { library, untraced: BTreeSet::new(), foreign: None };
         match kind {

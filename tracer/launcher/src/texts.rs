@@ -20,7 +20,7 @@ pub(crate) fn print(bytes: &[u8]) {
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// Returns `word` quoted or escaped for a shell, as far as necessary.
+/// Returns `word`, quoted or escaped for a shell if necessary.
 pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:./-".contains(byte);

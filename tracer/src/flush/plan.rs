@@ -3,9 +3,9 @@
 //! the hashes show which files may be shared, a second broadcast sends the hashes that did not fit.
 
 use super::counted::Counted;
-use super::gather::calibrate;
 use super::unfinished::Unfinished;
 use super::{names, output, stages};
+use crate::clock;
 use crate::config::Config;
 use crate::mpi::{SUCCESS, World, api};
 use crate::registry;
@@ -144,7 +144,7 @@ fn make(
     let shared = if muted { Vec::new() } else { names::of_rank_0() };
     let hashes = shared.iter().map(|name| name.hash).collect();
     let (room, counting) = (counted.map(room).unwrap_or_default(), counted.is_some());
-    let epoch_unix_ns = calibrate().epoch_unix_ns.unsigned_abs();
+    let epoch_unix_ns = clock::base().epoch_unix_ns.unsigned_abs();
     let mut plan = Plan { counting, hashes, room, epoch_unix_ns, ..Plan::default() };
     let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
         let inode = file.inode()?;
@@ -188,7 +188,7 @@ pub(super) fn share(
     let abi = &world.abi;
     let mut failed = api().bcast(bytes.as_mut_ptr().cast(), BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS;
     let Some((mut plan, names)) = Plan::decode(&bytes) else {
-        // This rank joins the calls of the others, as far as it can guess them, and reports its failure at the next agreement.
+        // This rank joins the calls that it expects of the others, and reports its failure at the next agreement.
         let lost = Plan { counting: counted.is_some(), file: Some(Default::default()), ..Plan::default() };
         return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
     };

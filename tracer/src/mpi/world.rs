@@ -29,7 +29,7 @@ pub(crate) struct World {
     key: String,
     /// True if this job is not recorded: decided by rank 0, or by this rank if the ranks exchanged nothing.
     pub(crate) job_is_left_out: bool,
-    /// True if all ranks run the same program, as far as the launcher reports.
+    /// True if all ranks run the same program, according to the launcher.
     one_program: bool,
 }
 

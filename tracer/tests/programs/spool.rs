@@ -2,8 +2,8 @@
 //! no spool.
 
 use crate::harness::{
-    Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
-    spools, workload,
+    Launch, Order, Scratch, Traces, assert_same, is_root, library, look, read_log, recover, skip_here, spools,
+    under_strace, workload,
 };
 use std::io::Read;
 use std::path::Path;
@@ -172,20 +172,14 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
 /// (dup2(2)).
 #[test]
 fn a_spool_in_memory_grows_without_a_descriptor() {
-    if !have("strace") {
-        return skip("strace is not installed");
-    }
     let scratch = Scratch::new();
     let spools = Path::new("/dev/shm").join(format!("dxt-grows-{}", std::process::id()));
     let report = scratch.root().join("strace.out");
-    let launch = Launch::new(&scratch, "strace").untraced().env("DXT_SPOOL", &spools);
-    let launch = launch.args(["-f", "-e", "trace=openat,fallocate,madvise", "-o"]).arg(&report).arg("-E");
-    let launch = launch.arg(format!("LD_PRELOAD={}", library().display())).arg(workload("exits"));
-    let outcome = launch.arg(scratch.data()).args(["exit", "100000"]).run();
+    let options = ["-e", "trace=openat,fallocate,madvise", "-o", report.to_str().expect("a name in UTF-8")];
+    let Some(launch) = under_strace(&scratch, &options, workload("exits")) else { return };
+    let outcome = launch.env("DXT_SPOOL", &spools).arg(scratch.data()).args(["exit", "100000"]).run();
     let _ = std::fs::remove_dir(&spools);
-    if outcome.stderr.contains("ptrace") {
-        return skip_here("strace may not trace here");
-    }
+    assert_eq!(outcome.code, 0, "{outcome:?}");
     let report = std::fs::read_to_string(&report).expect("strace writes a report");
     if !report.contains("MADV_POPULATE_WRITE) = 0") {
         return skip_here("the kernel has no MADV_POPULATE_WRITE");

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum relative difference of the mean request sizes at which calls are compared by duration instead of bandwidth.
 const SAME_LENGTH: f64 = 0.05;
 
-/// Returns one row per operation found in either run. `q` still equals `p`: the correction for multiple tests comes later.
+/// Returns one row per operation found in either run. `q` still equals `p`: a later step corrects it for multiple tests.
 #[must_use]
 pub fn rows(before: &Side, after: &Side, least: &Thresholds) -> Vec<OperationRow> {
     let groups: BTreeSet<&Group> = before.operations.keys().chain(after.operations.keys()).collect();

@@ -61,7 +61,7 @@ pub(crate) fn directions(rows: &[DirectionRow]) -> Table {
 }
 
 pub(crate) fn file_sizes(rows: &[SizeRow]) -> Table {
-    Table::of("file_sizes", "Files by size, as far as they were read or written", rows)
+    Table::of("file_sizes", "Files by the extent that was read or written", rows)
         .column("Size", "size", |row| Cell::text(row.size))
         .column("Files", "files", |row| Cell::Count(row.sums.files))
         .column("Of all", "share", |row| Cell::maybe(row.share, Cell::Share))

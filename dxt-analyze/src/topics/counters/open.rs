@@ -1,4 +1,4 @@
-//! How long each file was open, and how much of that time was spent in calls; the rest is idle (Carns et al., 2009, Figure 7b).
+//! Time that each file was open, and its part spent in calls; the rest is idle (Carns et al., 2009, Figure 7b).
 
 use super::steps::Handles;
 use crate::model::{FileId, Process, ProcessId, Run, StreamIx, Users, Within};

@@ -280,7 +280,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
     }
     let files = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).unwrap().count();
     assert!(files < 256, "{files} files are open");
-    // Time for the agent to read the spools as far as it can.
+    // Time for the agent to read everything readable in the spools.
     std::thread::sleep(Duration::from_secs(10));
     let memory = resident(&agent);
     assert!(memory < MOST_RESIDENT, "{} MiB", memory >> 20);

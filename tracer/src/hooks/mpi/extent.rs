@@ -20,7 +20,7 @@ pub(super) enum Where {
     Shared,
 }
 
-/// Start offset of a transfer, as far as known before the call.
+/// Start offset of a transfer, if known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
     /// Offset in the view, in etypes, or [`NO_OFFSET`].

@@ -10,7 +10,7 @@ use crate::record::{self, Call};
 use crate::tls::Thread;
 use libc::FILE;
 
-/// Number of bytes that a stdio call has transferred, as far as its result tells.
+/// Number of bytes that a stdio call has transferred, by its result.
 pub(super) enum Moved {
     /// Exactly this many bytes.
     Bytes(u64),

@@ -13,7 +13,7 @@ pub(crate) use command::{Launch, Outcome, is_root};
 pub(crate) use oplog::{Op, Order, assert_same, log_lines, read_failures, read_log, read_ranks};
 pub(crate) use scratch::Scratch;
 pub(crate) use spool::{look, recover, spools};
-pub(crate) use strace::{Calls, strace};
+pub(crate) use strace::{Calls, strace, under_strace};
 pub(crate) use trace::{MissingOps, ProcessTrace, Seg, Traces};
 
 use std::io::Write;

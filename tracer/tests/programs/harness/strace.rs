@@ -1,12 +1,33 @@
 //! Number and bytes of the calls on each file as the kernel sees them, by strace(1).
 
-use super::{Outcome, Scratch, have, skip, skip_here};
+use super::{Launch, Outcome, Scratch, have, library, skip, skip_here};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Number of calls and bytes, by path and by the tracer's name of the operation (`read`, `write`).
 pub(crate) type Calls = BTreeMap<(String, String), (u64, u64)>;
+
+/// Returns a launch of `program` under `strace -f` with these options, the library preloaded into the program only; `None`, after
+/// saying so, if strace cannot run here.
+pub(crate) fn under_strace<'a>(
+    scratch: &'a Scratch,
+    options: &[&str],
+    program: impl AsRef<Path>,
+) -> Option<Launch<'a>> {
+    if !have("strace") {
+        skip("strace is not installed");
+        return None;
+    }
+    let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        skip_here("strace may not trace here");
+        return None;
+    }
+    let launch = Launch::new(scratch, "strace").untraced().arg("-f");
+    let launch = options.iter().fold(launch, Launch::arg).arg("-E");
+    Some(launch.arg(format!("LD_PRELOAD={}", library().display())).arg(program.as_ref()))
+}
 
 /// Runs a command under strace and returns its calls on files under `dir`; `None` if strace cannot run here.
 pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option<(Outcome, Calls)> {
