@@ -89,7 +89,7 @@ pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 /// Maximum cells (process, time window, stream, size class, storage target); beyond that time windows are merged, see
 /// [`crate::topics::causes::reading::cells`].
 pub const CELLS: usize = 1 << 18;
-/// Maximum collective calls, over all processes, whose gap since the process's previous call is kept.
+/// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept.
 pub const FOLLOWED_GAPS: usize = 1 << 20;
 
 #[cfg(test)]

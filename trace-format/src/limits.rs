@@ -38,10 +38,10 @@ pub(crate) const SPILLED_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes: the tracer allocates none above 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNK_BYTES: usize = 1 << 20;
-/// Maximum number of chunks in a spool that is read while it grows: 16 GiB if all have the tracer's maximum size.
+/// Maximum number of chunks in one region of a spool that is read while it grows: 16 GiB if all have the tracer's maximum size.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNKS: usize = 1 << 18;
-/// Maximum number of bytes read at once from a spool that is read while it grows; also the maximum size of a journal record.
+/// Maximum number of bytes read at once from a spool that is read while it grows; no journal record is larger.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
 /// Maximum number of bytes searched for new chunks per look at a growing spool, excluding known chunks.

@@ -18,11 +18,13 @@ pub struct Access {
     pub start: u64,
     /// End time of the call, in the same unit as `start`; [`NO_TIME`] or 0 if the call was not timed.
     pub end: u64,
-    /// True if the address of the program's buffer is not a multiple of [`MEMORY_ALIGNMENT`]; `None` if unknown.
+    /// True if the address of the program's buffer is not a multiple of the alignment that the process checks, see [`MEMORY_ALIGNMENT`];
+    /// `None` if unknown.
     pub memory_unaligned: Option<bool>,
 }
 
-/// Alignment in bytes by which the program's buffers are counted as aligned in memory.
+/// Default alignment in bytes by which the program's buffers are counted as aligned in memory. A process that checks another alignment
+/// states that in [`crate::meta::MemoryDef::alignment`].
 pub const MEMORY_ALIGNMENT: usize = 8;
 
 /// Longest access of several; all fields are 0 if there was none.
@@ -59,7 +61,7 @@ pub struct Profile {
     pub file_unaligned: u64,
     /// Number of accesses whose buffer address is known.
     pub memory_known: u64,
-    /// Number of accesses whose buffer address is known not to be a multiple of [`MEMORY_ALIGNMENT`].
+    /// Number of accesses whose buffer address is known not to be a multiple of the alignment checked, see [`MEMORY_ALIGNMENT`].
     pub memory_unaligned: u64,
     /// Number of reads that follow a write, and of writes that follow a read.
     pub switches: u64,

@@ -125,7 +125,8 @@ impl Encoder {
     /// follow from the segments. `number` is the region's index in the job.
     ///
     /// # Errors
-    /// See [`Self::job`].
+    /// See [`Self::job`]. Also returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if a [`Piece::Frame`] is not a
+    /// segment frame.
     pub fn region(
         &mut self,
         number: u32,

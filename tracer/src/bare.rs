@@ -72,8 +72,8 @@ pub(crate) fn is_owner(thread: &Thread) -> bool {
     false
 }
 
-/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled it. Otherwise marks the
-/// thread-local block as shared and returns false.
+/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled it; assumes so if either id is 0
+/// (unknown). Otherwise marks the thread-local block as shared and returns false.
 pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     let me = tid();
     let is_owner = me == owner || me == 0 || owner == 0;

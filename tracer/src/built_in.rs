@@ -22,7 +22,8 @@ const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
 const NAME_BYTES: usize = 32;
 /// Maximum size of the symbol and string tables that are searched, in bytes: some 300,000 functions.
 const MOST_BYTES: u64 = 32 << 20;
-/// Maximum number of matches kept from the string table. More than one is normal: a name is also the end of longer names.
+/// Maximum number of matches in the string table; with more, nothing is reported. More than one per name is normal: a name is also the end
+/// of longer names.
 const PLACES: usize = 64;
 /// Size of an ELF-64 section header, in bytes; the next constant is that of a symbol.
 const SECTION: usize = 64;

@@ -59,7 +59,8 @@ fn use_counter(may: bool, order: Ordering) {
     }
 }
 
-/// Reads CLOCK_MONOTONIC. Not inlined: the vDSO is a call anyway, and the path that reads the counter stays short.
+/// Returns CLOCK_MONOTONIC, or the time of the stop while the clock is stopped. Not inlined: the vDSO is a call anyway, and the path that
+/// reads the counter stays short.
 #[cold]
 #[inline(never)]
 fn without_counter() -> u64 {

@@ -258,7 +258,8 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// Prints that there is neither a trace nor a spool. Only once: shells try exec(3) for each directory of PATH.
+/// Prints that the program before exec(3) has no trace, unless there is a spool to recover it from. Only once: shells try exec(3) for each
+/// directory of PATH.
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {

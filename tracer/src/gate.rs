@@ -43,8 +43,8 @@ pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work` with exclusive access to the memory for segments. `None` if another thread does not leave the gate, or if a signal handler
-/// has interrupted this thread inside it.
+/// Runs `work` with exclusive access to the memory for segments. `None` if another thread has that access or does not leave the gate,
+/// or if a signal handler has interrupted this thread inside it.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     if tls::current().at_gate.get() != 0 || CLOSED.swap(true, Ordering::SeqCst) {
         return None;

@@ -49,9 +49,9 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// True once path names may lead elsewhere than at process start (after chroot(2), mount(2) and similar calls).
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
-/// Maximum descriptor number used, even if the program's limit is larger: the kernel's table grows to the highest number in use.
+/// Limit of descriptor numbers that is assumed if the program's limit is larger: the kernel's table grows to the highest number in use.
 const HIGHEST: u64 = 4096;
-/// Distance between the program's limit of descriptor numbers and the lowest number that the tracer uses.
+/// Distance between the limit of descriptor numbers (the program's, at most [`HIGHEST`]) and the lowest number that the tracer uses.
 const ROOM: u64 = 8;
 
 impl Held {

@@ -1,6 +1,6 @@
 //! Detects that a thread is inside a library call (of MPI, of HDF5, or of a library that makes its own system calls). A call may be left
 //! without returning: by longjmp(3) from a signal handler or a callback, or by an exception. A nesting counter would then stay raised
-//! forever. So the call's stack pointer is stored instead: if that frame is below the current one, the call is over.
+//! forever. So the call's stack pointer is stored instead: if it is lower than the current one, that frame is gone and the call is over.
 #![expect(unsafe_code, reason = "reads the stack pointer")]
 
 use std::cell::Cell;

@@ -35,7 +35,8 @@ pub(crate) fn has_begun() -> bool {
 
 /// Uses `part` of the spool as the arena for calls made after the trace was written.
 pub(crate) fn lend(part: Lent) {
-    // SAFETY: nobody records here before `BEGUN` is set, which happens later; a spool stays mapped.
+    // SAFETY: `spool::make` calls this once, for the late spool, and a thread records here only after that call has returned on it. A spool
+    // stays mapped.
     unsafe { ARENA.lend(part) };
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Prints, once, that a call made after the trace is not recorded because it found no room.
+/// Prints, once, that calls made after the trace are not recorded, if the reason is that there is no spool. Called when one found no room.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls that come after the trace was written are not recorded: there is no spool"]);

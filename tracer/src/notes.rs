@@ -139,7 +139,8 @@ impl Note {
     }
 }
 
-/// Moves the counters and their values to `place`. Null moves the counters back to static memory and resets them to zero.
+/// Moves the counters from static memory, with their values, to `place`. Null: counts in static memory again, without the values at the
+/// former place (static memory is zero after a move).
 pub(crate) fn keep_in(place: *mut Counts) {
     // SAFETY: null, or memory for the counters that nobody else uses yet and that is never freed.
     if let Some(kept) = unsafe { place.as_ref() } {

@@ -82,7 +82,7 @@ pub(crate) fn marks_memory() -> bool {
 /// Wrapped call in progress. It is recorded by the thread on which it ends, looked up at that time: a user-level thread may have moved to
 /// another kernel thread during the call, and the first one may have ended.
 pub(crate) struct Call {
-    /// Time in ticks before the call, plus the bits of [`MEMORY_WANTED`].
+    /// Time in ticks before the call; [`Self::with_memory`] adds the bits of [`MEMORY_WANTED`].
     start: u64,
 }
 

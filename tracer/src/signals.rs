@@ -108,8 +108,8 @@ unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut l
 extern "C" fn ending(signal: c_int) {
     if WRITING.load(Ordering::SeqCst) && !DYING.load(Ordering::Acquire) {
         HELD.store(signal, Ordering::SeqCst);
-        // The writer may just have finished without seeing the signal. In one order of all four accesses, this load or that swap comes
-        // last.
+        // The writer may just have finished without seeing the signal. Exactly one of the two takes it: in the single order of all four
+        // accesses, this load or the writer's swap comes last.
         if WRITING.load(Ordering::SeqCst) || HELD.swap(0, Ordering::SeqCst) == 0 {
             return;
         }

@@ -145,7 +145,7 @@ fn has_left() -> bool {
     HAS_LEFT.get().is_some_and(|has_left| has_left())
 }
 
-/// True if recording has ever begun in this process.
+/// True once recording has been set up ([`prepare`]) in this process, or in its parent before fork.
 pub(crate) fn is_begun() -> bool {
     IN_CHILD.get().is_some()
 }

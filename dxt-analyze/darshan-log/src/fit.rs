@@ -179,7 +179,7 @@ impl<F> Probe<'_, F> {
         found.or_else(|| self.is_credible(&official).then_some(official.fit))
     }
 
-    /// True if the official size is credible although it does not fit, because damage explains that.
+    /// True if the official size is credible although it does not fit, because damage, or missing names, explain that.
     fn is_credible<R: Read + Seek>(&mut self, official: &Walk) -> bool
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -232,8 +232,9 @@ impl<F> Probe<'_, F> {
         best(found)
     }
 
-    /// Finds the size of heads if heads determine the length of records. Returns the first size whose pass ends exactly at the end of the
-    /// region; in a damaged region, the first size that finds two plausible, named heads.
+    /// Finds the size of heads if heads determine the length of records. Returns the first size whose pass ends after a record: at the end
+    /// of the region, or when enough bytes were examined. If there is none, and the pass with the official size came to bytes that cannot
+    /// be a head, returns the first size that finds at least two plausible, named heads.
     fn longer_head<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),

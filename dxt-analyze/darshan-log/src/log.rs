@@ -76,7 +76,7 @@ impl Log<File> {
     /// Opens the log file at `path`.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] if `path` is not a regular file; otherwise see [`Self::new`].
+    /// Returns [`Error::Io`] if `path` cannot be opened or is not a regular file; otherwise see [`Self::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         // Opening a FIFO would block until its other end is opened.

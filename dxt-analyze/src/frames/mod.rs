@@ -58,7 +58,7 @@ impl Opened {
     /// Returns the part of the job that the options in `inputs` select; the files named in `inputs` are ignored.
     ///
     /// # Errors
-    /// Fails with [`crate::exit::UsageError`] if the selection is invalid or empty.
+    /// Fails with [`crate::exit::UsageError`] if the selection is invalid; a selection that matches nothing is no error.
     pub fn part(&self, inputs: &Inputs) -> Result<Self> {
         let chosen = session::selection(inputs)?;
         if chosen.is_all() {

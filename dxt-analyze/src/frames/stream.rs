@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of threads that make batches. Each works on two batches at a time, and as many finished ones wait to be taken.
+/// Maximum number of threads that make batches. For each thread, two groups of blocks are processed at a time, and the channel holds one
+/// finished batch.
 const MAKERS: usize = 8;
 
 /// Handling of segment blocks that cannot be decoded.
@@ -137,7 +138,7 @@ impl Losses {
     fn add(&self, lost: Lost) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(lost);
-        // Keeps only as many problems as reports show.
+        // Limits the number of problems kept, as a scan does.
         *all = std::mem::take(&mut *all).sorted();
     }
 }

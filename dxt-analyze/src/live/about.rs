@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 pub struct Process {
     /// Key of the job; all processes of a job have the same key.
     pub job: String,
-    /// Number of the job, computed from its key: see [`job_number`].
+    /// Number of the job, from its key or its scheduler ([`job_number`]); without either, the pid of this process.
     pub job_id: u64,
     /// Host name of the node that runs the process.
     pub node: String,

@@ -25,11 +25,11 @@ use trace_format::spool::{Head, spill_name};
 
 /// Maximum call records (segments) read per poll of one spool.
 const MOST: usize = 1 << 16;
-/// Maximum files of one process whose paths are remembered (the least recently used are dropped), and maximum streams whose operation and
-/// file are remembered.
+/// Maximum files of one process whose paths are remembered (beyond it, files without a known stream are dropped); and (next constant)
+/// maximum streams whose operation and file are remembered.
 const MOST_PATHS: usize = 1 << 16;
 const MOST_STREAMS: usize = 1 << 15;
-/// Maximum total length, in bytes, of the file and operation names held for the known call streams.
+/// Maximum total length, in bytes, of the paths of files and data sets held for the known call streams.
 const MOST_NAMES: usize = 4 << 20;
 /// Estimated memory, in bytes: per file or HDF5 data set in [`Records`], and minimum per spool.
 const RECORD_BYTES: usize = 300;
@@ -86,7 +86,7 @@ pub struct Wanted<'a> {
     pub mounts: &'a Mounts,
     /// Current time, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
-    /// Process ids and jobs to watch; an empty list stands for all.
+    /// Sums by file; new calls are added to them.
     pub files: &'a mut Files,
     /// Wanted process ids and jobs; an empty list stands for all.
     pub only: (&'a [u32], &'a [String]),

@@ -18,7 +18,7 @@ const MOST_GROUPS: usize = 4096;
 const MOST_OF_USER: usize = 120;
 /// Maximum sums (one per group and interval) in memory; each takes some 850 bytes.
 const MOST_SUMS: usize = 20_000;
-/// Name of the group that collects the calls beyond the maximum number of groups.
+/// Name of the group that collects a user's calls beyond that user's maximum number of groups.
 pub const OTHERS: &str = "others";
 
 /// Key by which calls are summed: all calls that agree in these fields form a group.
@@ -60,7 +60,8 @@ impl Group {
         }
     }
 
-    /// Returns the group that replaces this one beyond the maximum number of groups: all calls of the same interface and operation class.
+    /// Returns the group that replaces this one beyond a user's maximum number of groups: calls of the same node, interface and operation
+    /// class.
     fn others(self) -> Self {
         let others = || OTHERS.to_owned();
         Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
@@ -269,7 +270,8 @@ impl Open {
         self.forgotten
     }
 
-    /// Resets the group numbers if the groups are near their limit and no sums are in memory.
+    /// Resets the group numbers if no sums are in memory and there are many groups: more than `MOST_GROUPS`, or at least `MOST_OF_USER`
+    /// of one user.
     pub fn forget(&mut self) {
         let is_crowded = self.groups.len() > MOST_GROUPS || self.of_users.values().any(|count| *count >= MOST_OF_USER);
         if self.sums.is_empty() && is_crowded {
@@ -305,8 +307,8 @@ impl Open {
         })
     }
 
-    /// Removes and returns the earliest interval that ended before `unix_ns`. One at a time: as a map, an interval takes ten times the
-    /// memory.
+    /// Removes and returns the earliest interval, if it ended at or before `unix_ns`. One at a time: as a map, an interval takes ten times
+    /// the memory.
     pub fn take_ended(&mut self, unix_ns: i64) -> Option<Interval> {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let first = self.sums.first_entry().filter(|first| *first.key() < unix_ns.div_euclid(length))?;

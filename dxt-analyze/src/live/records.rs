@@ -11,12 +11,13 @@ use trace_format::spool::journal::{DataSetStream, Shape};
 /// Totals of a process on one file through one interface, including the call just added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
-    /// Number of calls of the same operation class.
+    /// Number of successful calls of the same class (read, write, open or close); 0 for a call of another class.
     pub calls: u64,
     /// Total time, in ns, of the calls that Darshan sums together with this one: reads; writes, syncs and flushes; or opens, closes and
     /// other metadata.
     pub time_ns: u64,
-    /// Highest byte offset read (if the call is a read) or written (if a write); -1 if none.
+    /// Highest byte offset read (if the call is a read) or written (if a write) through POSIX or C streams, 0 if none yet; -1 for all
+    /// other calls.
     pub max_byte: i64,
     /// Number of switches between reading and writing; -1 if not counted.
     pub switches: i64,

@@ -37,18 +37,18 @@ impl LeftOut {
 /// Input files of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFiles {
-    /// Paths of the files, sorted; at least one.
+    /// Paths of the files, in the order found; at least one.
     pub paths: Vec<PathBuf>,
-    /// True if the job is a Darshan log.
+    /// True if the job is a Darshan log or a file of LDMS connector rows.
     pub darshan: bool,
 }
 
 /// Jobs found below the named directories.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Jobs, sorted by the path of their first file.
+    /// Jobs, in the order in which their first files were found: as named, within a directory by name.
     pub jobs: Vec<JobFiles>,
-    /// Job key of each element of `jobs`; `None` for Darshan logs.
+    /// Job key of each element of `jobs`; `None` for Darshan logs and LDMS connector rows.
     pub keys: Vec<Option<String>>,
     /// Files and directories that were skipped.
     pub left_out: Vec<LeftOut>,

@@ -213,8 +213,8 @@ fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
     Ok((Content::Unnamed { file, size }, converted))
 }
 
-/// Returns the inputs of the job with key `job`, or of the only job. Files whose job block is lost are included only if all other files
-/// belong to one job.
+/// Returns the inputs of the job with key `job`, or of the only job. Files whose job block is lost are included only if `job` is `None` and
+/// all other files belong to one job.
 fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
     let key = |input: &Input| input.trace.job.info.key.clone();
     let mut keys: Vec<String> = inputs.iter().map(key).filter(|key| !key.is_empty()).collect();

@@ -42,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// Returns the text after a number of calls that says why these calls have no segments by design.
+    /// Returns the text, placed before a number of calls, that says why these calls have no segments by design.
     #[must_use]
     pub const fn without_segments(self) -> &'static str {
         match self {

@@ -207,7 +207,7 @@ pub struct Health {
     pub problems: Vec<Problem>,
     /// Number of input files of which nothing could be read.
     pub unread_files: u64,
-    /// Number of segments that a trace announces in its metadata, but does not contain.
+    /// Number of segments that a trace announces in its metadata but does not contain, and of segments whose process block is lost.
     pub lost_segments: u64,
     /// Number of processes whose metadata (process block of the trace) is lost.
     pub lost_processes: u64,
@@ -350,8 +350,8 @@ impl Run {
         }
     }
 
-    /// Returns the first start and the last end of all recorded calls in the selected time window, ns since the job's start; (0, 0) if
-    /// there are no calls.
+    /// Returns the first start and the last end of all recorded and counted calls, limited to the selected time window, in ns since the
+    /// job's start; (0, 0) if there are no calls.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
         let mut span = (u64::MAX, 0);

@@ -61,7 +61,7 @@ pub struct Page {
 /// # Errors
 /// Fails if nothing can be loaded, the layouts are invalid, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
-    // With JSON output, a page is written only if `--output` is given as well.
+    // With JSON or CSV output, a page is written only if `--output` or `--open` is given as well.
     let output = match &args.output {
         None if args.open || args.format == Format::Table => Some(Path::new(PAGE)),
         output => output.as_deref(),

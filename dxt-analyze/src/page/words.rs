@@ -114,7 +114,7 @@ pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::DAMAGED)
 }
 
-/// Returns a sentence with the number of findings whose saving is unknown; `None` if there are none.
+/// Returns a sentence with the number of findings without a saving (unknown or 0); `None` if there are none.
 pub(super) fn observations(verdict: &Verdict) -> Option<String> {
     // Codes reported elsewhere on the screen.
     let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];

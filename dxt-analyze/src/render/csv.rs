@@ -9,7 +9,7 @@ use std::io::Write;
 
 const FINDINGS: &str = "findings";
 
-/// Writes the table that `style` names; by default the main table: the first one, with or without rows.
+/// Writes the table that `style` names; by default the main table: the first that is not marked as secondary, with or without rows.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let made: Vec<Table> = view.parts.iter().filter_map(findings).collect();
     let tables = view.parts.iter().filter_map(|part| match part {

@@ -148,7 +148,7 @@ fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     u16::try_from((width.saturating_sub(others) / sharing).max(MIN_PROSE)).ok()
 }
 
-/// Shortens a path to its last `room` characters, with a mark in place of the omitted beginning.
+/// Shortens a path to at most `room` characters: a mark in place of the omitted beginning, and the path's end.
 fn shorten(path: &str, room: usize) -> String {
     let length = path.chars().count();
     if length <= room {

@@ -18,7 +18,7 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (consecutive segments of one stream) in a block. Above it, sums per stretch are computed once and
+/// Minimum average segments per stretch (consecutive segments of one stream) in a block, from which sums per stretch are computed once and
 /// shared by all analyses.
 const SHORT: usize = 8;
 

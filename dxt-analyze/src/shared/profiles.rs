@@ -33,7 +33,7 @@ pub struct FileProfile {
     pub switches: u64,
     /// Most common access sizes, in bytes.
     pub sizes: Vec<CommonValue>,
-    /// Most common strides (distance from one access's start to the next's), in bytes.
+    /// Most common strides, in bytes: offset of an access minus the end of the previous access in the same direction (read or write).
     pub strides: Vec<CommonValue>,
     /// Read with the longest duration; times in ns.
     pub slowest_read: Option<Slowest>,

@@ -210,7 +210,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     let low = *values.get(middle.checked_sub(1)?)?;
-    // Halves before subtracting if the difference of two finite numbers overflows.
+    // Adds halves if the difference of the two finite numbers overflows.
     Some(if (high - low).is_finite() { low + (high - low) / 2.0 } else { low / 2.0 + high / 2.0 })
 }
 
@@ -280,7 +280,7 @@ impl Robust {
     }
 }
 
-/// Degrees of freedom above which Student's t distribution is treated as normal: tail probabilities differ by less than 1e-7.
+/// Degrees of freedom from which Student's t distribution is treated as normal: tail probabilities differ by less than 1e-7.
 const NORMAL_FREEDOM: f64 = 1e7;
 
 /// Returns P(T >= `t`) for Student's t with `freedom` degrees of freedom; 1 if there is no such distribution or `t` is NaN. Abramowitz &

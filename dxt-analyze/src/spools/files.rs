@@ -21,7 +21,7 @@ impl Owned {
     /// Opens a file. Does not follow symbolic links, and does not wait for the other end of a pipe.
     ///
     /// # Errors
-    /// Fails if the file cannot be opened, is not a regular file, or belongs to another user.
+    /// Fails if the file cannot be opened, is not a regular file, or belongs to another user (root may open all users' files).
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,

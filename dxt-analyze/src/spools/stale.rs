@@ -29,9 +29,10 @@ pub(crate) struct Left {
 /// Spool directory, held open, so that files are examined and removed in the same directory.
 pub(crate) struct SpoolDirectory {
     directory: OwnedFd,
-    /// Files whose process ended at least the required time ago, and that this user may remove.
+    /// Files of processes that no longer run and have not written to any of their files for the required time. Only files of this user;
+    /// for root, of all users.
     pub(crate) left: Vec<Left>,
-    /// Number of spools kept because their processes still run or ended recently.
+    /// Number of spools kept because their processes still run, or wrote to one of their files recently.
     pub(crate) kept: u64,
     /// Node-quota files in which nothing was reserved for the required time. Excludes files of users who have another file kept here, or a
     /// running traced process that this process can see: a quota file is here even if the spools are elsewhere.

@@ -10,7 +10,8 @@ pub fn bytes(value: u64) -> String {
     binary(value as f64 / 1024.0, &UNITS)
 }
 
-/// Formats a value in the largest unit in which it is at least 1; each of `units` is 1,024 times the one before.
+/// Formats a value in the largest unit in which it is at least 1 (after rounding: values from 1023.5 go to the next unit); each of `units`
+/// is 1,024 times the one before.
 fn binary(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
     while value >= 1023.5 && unit + 1 < units.len() {

@@ -10,8 +10,8 @@ const TILE: usize = 256;
 /// Minimum number of segments for a block to have exceptions (values stored separately). In smaller blocks, exceptions take more bytes than
 /// they save.
 const EXCEPTIONS_FROM: usize = 64;
-/// Minimum number of segments per exception (value stored separately). With more exceptions, one more byte for all segments would be
-/// cheaper.
+/// Divisor in the maximum number of exceptions (values stored separately) of a column, `1 + segments / ROWS_PER_EXCEPTION`. With more
+/// exceptions, one more byte for each segment would be cheaper.
 const ROWS_PER_EXCEPTION: usize = 512;
 
 /// Working memory of the encoder, reused between blocks.
@@ -39,7 +39,8 @@ pub struct Summary {
     pub stream_mask: u64,
     /// Sum of the lengths in bytes, wrapping.
     pub bytes: u64,
-    /// True if all segments have the same stream and length: the other columns are mostly noise, in which zstd finds few repetitions.
+    /// True if all segments have the same stream and length, apart from a few exceptions: the other columns are mostly noise, in which zstd
+    /// finds few repetitions.
     pub noise_only: bool,
     /// Size of the encoded columns before the byte planes (heads and exceptions), in bytes. Each plane has one byte per segment.
     pub planes_at: usize,

@@ -137,7 +137,8 @@ pub mod stream_flags {
     pub const FAILED: u8 = 2;
     /// Calls made inside an HDF5 call of the same thread.
     pub const IN_HDF5: u8 = 8;
-    /// Calls whose offsets are estimates: other processes may have moved the file position or the end of the file at the same time.
+    /// Calls whose offsets are estimates: others, such as a process that shares the open file description (open(2)), may have moved the
+    /// file position or the end of the file at the same time.
     pub const ESTIMATED: u8 = 16;
     /// Synchronous calls, which returned after storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
     pub const THROUGH: u8 = 32;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Consecutive calls of `MPI_File_set_view` on one file whose etypes have the same size and whose filetypes have the same structure (MPI
-/// 4.0, 14.3).
+/// Consecutive successful calls of `MPI_File_set_view` on one file whose etypes have the same size and whose filetypes have the same
+/// structure (MPI 4.0, 14.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewDef {
     /// Index into the process's file table.

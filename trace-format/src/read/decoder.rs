@@ -32,7 +32,8 @@ impl Decoder {
     /// Decodes the segments of a block.
     ///
     /// # Errors
-    /// Returns [`Error::Checksum`], [`Error::Malformed`] or [`Error::Io`] if the block cannot be read; its segments are lost.
+    /// Returns [`Error::Checksum`], [`Error::Malformed`], [`Error::Limit`] or [`Error::Io`] if the block cannot be read; its segments are
+    /// lost.
     pub fn block<S: Source + ?Sized>(&mut self, source: &S, block: &BlockRef) -> Result<&Columns> {
         self.fetch(source, block.offset, &block.frame)?;
         let raw = match block.frame.codec {

@@ -89,7 +89,7 @@ impl<S: Source> Trace<S> {
     /// Opens a trace like [`Self::open`], charging the memory for its tables to `room`, which other traces may share.
     ///
     /// # Errors
-    /// See [`Self::open`]; also returns [`Error::Limit`] if `room` has too little memory left.
+    /// See [`Self::open`]. Too little memory left in `room` is not an error; it is reported in [`Self::problems`].
     pub fn open_within(source: S, room: Arc<Room>) -> Result<Self> {
         let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         let mut bytes = [0; FILE_HEADER_BYTES];

@@ -82,7 +82,7 @@ pub mod header {
     /// u64: CLOCK_MONOTONIC when the clocks were last compared, in ns.
     pub const LATEST_MONOTONIC: usize = 80;
     /// u32: state of the trace that data marked as taken (being written) belongs to. [`super::cut::UNDER_WAY`] if the trace is being
-    /// written, [`super::cut::DONE`] if it is finished, 0 if no data is marked.
+    /// written, [`super::cut::DONE`] if it is finished, 0 if no data is marked as taken.
     pub const CUT: usize = 88;
     /// u32: length of the path at [`CUT_PATH`], in bytes; stored last, 0 while there is none.
     pub const CUT_PATH_BYTES: usize = 92;

@@ -87,8 +87,9 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Reads a batch of records of size `bytes`, starting at record number `from`; records in holes of the file are skipped. Returns the
-    /// number of the first record read, and the batch; `None` if there are no more.
+    /// Reads a batch of records of size `bytes`, starting at record number `from`. If that record is in a hole of the file, skips the hole,
+    /// except in small regions ([`limits::SPOOL_HOLES_BYTES`]). Returns the number of the first record read, and the batch; `None` if there
+    /// are no more.
     pub(super) fn records(&self, part: Part, bytes: usize, from: usize) -> Result<Option<(usize, Vec<u8>)>> {
         let (offset, length) = self.part(part)?;
         let mut from = from as u64;
@@ -108,7 +109,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 
     /// Reads the bytes outside holes of the file into zeroed memory, and returns their ranges. Holes of any size cost nothing to create, so
-    /// they must not cost memory here. If at least as many bytes are allocated on disk as are read, holes are not looked up.
+    /// they must not cost memory here. Holes are not looked up for at most [`limits::SPOOL_HOLES_BYTES`] bytes, nor if at least as many
+    /// bytes are allocated on disk as are read.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
         if into.is_empty() {
             return Ok(Vec::new());

@@ -48,8 +48,8 @@ impl Spool {
     /// incompletely.
     ///
     /// # Errors
-    /// Returns [`Error::Malformed`] if `source` is not a spool, [`Error::Version`] if a tracer of another version created it, and
-    /// [`Error::Io`] if reading fails.
+    /// Returns [`Error::Malformed`] if `source` is not a spool or is of a version unknown to this reader, [`Error::Truncated`] if its
+    /// header is cut short, [`Error::Limit`] if one of its regions is too long, and [`Error::Io`] if reading fails.
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let Some(head) = Head::read(source)? else {
             // The owner was killed while it created the spool, before it had recorded anything.
@@ -210,7 +210,7 @@ impl Recovered {
     /// be the one passed to [`Spool::recover`]; only one block of it at a time is in memory.
     ///
     /// # Errors
-    /// See [`Encoder::region`]; also returns [`Error::Io`] if writing to `out` fails.
+    /// See [`Encoder::region`]; also returns [`Error::Io`] if reading from `spill` or writing to `out` fails.
     pub fn write_region(
         &mut self,
         encoder: &mut Encoder,

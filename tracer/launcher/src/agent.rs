@@ -123,7 +123,7 @@ impl Agent {
         files.count() >= agents
     }
 
-    /// Ends the agent after it has read the last records, and reports if its output is incomplete.
+    /// Gives the agent 0.5 s to read the last records, ends it, and reports if its output is incomplete.
     pub(crate) fn end(self, processes: &mut Processes) {
         let until = Instant::now() + Duration::from_millis(500);
         while processes.ended(self.process).is_none() && Instant::now() < until {
@@ -180,8 +180,8 @@ fn own_files(live: &mut [OsString]) {
     }
 }
 
-/// Returns the agent's arguments for display. What follows a destination's type is omitted, since a job's output must not reveal database
-/// credentials.
+/// Returns the agent's arguments for display. If what follows a destination's type has a `@`, `?`, `=` or space, it is replaced by `...`,
+/// since a job's output must not reveal database credentials.
 pub(crate) fn shown(options: &Options) -> Vec<u8> {
     let mut line = Vec::new();
     for word in arguments(options) {

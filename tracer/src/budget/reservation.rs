@@ -37,7 +37,8 @@ const UNKNOWN: u8 = 0;
 const USED: u8 = 1;
 const UNUSABLE: u8 = 2;
 
-/// Number of the thread that is changing the quota, or 0. `MOST_WAITS` bounds the retries of another thread, nearly all of them 1 ms apart.
+/// Number of the thread that is changing the quota, or 0. `MOST_WAITS` bounds the retries of another thread: after 99 that only yield the
+/// processor, they are 1 ms apart.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 const MOST_WAITS: u32 = 300;
 
@@ -307,8 +308,8 @@ pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     }
 }
 
-/// Sets the reservation to `needed`, the bytes that this process leaves or still wants. Returns the excess to the quota, or registers
-/// missing bytes if there is room. Call only if there is a budget.
+/// Sets the reservation to `needed`, the bytes of the files that this process leaves, when it wants no more for now. Returns the excess to
+/// the quota, or registers missing bytes if there is room. Call only if there is a budget.
 pub(super) fn keep_only(needed: u64) {
     let Some(source) = source() else { return };
     let settle = || {

@@ -60,7 +60,8 @@ impl Chunk {
         Self(header)
     }
 
-    /// Returns the chunk that begins at `header`; `None` if the header holds no valid size (at most `most` bytes).
+    /// Returns the chunk that begins at `header`; `None` if the header lacks its magic, or if its size is below that of a header or
+    /// above `most` bytes.
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
         let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;

@@ -13,7 +13,7 @@ use trace_format::{Segment, StreamId};
 
 /// Number of segment slots in a scratch; with the header, a scratch takes just over 2 KiB.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the last slot, which is spare: only a call interrupted by a signal handler may be given it.
+/// Index of the last slot, which is spare, as in the arena's chunks: only a call interrupted by a signal handler may write to it.
 pub(super) const SPARE: usize = SLOTS - 1;
 
 /// Segments of one thread that wait to be folded into counters.

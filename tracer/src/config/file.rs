@@ -6,7 +6,7 @@ use super::check::nearest;
 use super::source::{Environment, VARIABLES};
 use std::ffi::{CStr, CString};
 
-/// Maximum size of the configuration file, in bytes.
+/// Maximum size of a file read by [`content`], such as the configuration file, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
 /// Variables set by a configuration file.
@@ -80,7 +80,7 @@ impl<E: Environment> Environment for Layered<'_, E> {
     }
 }
 
-/// Returns the content of the configuration file at `path`. A file of more than 64 KiB is an error.
+/// Returns the content of the file at `path`, such as a configuration or trigger file. A file of more than 64 KiB is an error.
 pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
     // O_NONBLOCK: does not wait for a writer, in case it is a FIFO.

@@ -7,8 +7,8 @@
 //! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part
 //! is complete. If a part is written twice after all, because two things failed at once, both copies have the same process, epoch and end.
 //!
-//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entries. So no rank has an extra
-//! write, and no rank holds data that grows with the number of ranks.
+//! The preamble (header, job block) goes with rank 0's part. The trailer goes with the last rank's index entries in trace mode, so that no
+//! rank has an extra write; in counters mode rank 0 writes it. No rank holds data that grows with the number of ranks.
 //!
 //! Collective calls are expensive where ranks outnumber processors, since each one waits for the slowest rank. There are at most eight,
 //! independent of the recorded data; a test counts them (`calls_of_a_flush.rs`). In trace mode:

@@ -200,7 +200,8 @@ impl Ordered {
 pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     Packed(buffer::Block),
-    /// Remaining segments of a block after filtering, encoded again with the current clock rate.
+    /// Segments encoded for this trace with the current clock rate: the rest of a filtered block, or slots whose encoded size the byte
+    /// budget needs.
     Again(Vec<u8>),
 }
 

@@ -1,6 +1,6 @@
-//! Output filter: removes segments shorter than DXT_MIN_SIZE, and all segments of files excluded by triggers, from the trace. These
-//! segments are added to the counters of their streams. That happens only here, so that a second attempt to write starts from the same
-//! segments.
+//! Output filter: removes reads and writes shorter than DXT_MIN_SIZE, and all segments of files excluded by triggers, from the trace.
+//! These segments are added to the counters of their streams. That happens only here, so that a second attempt to write starts from the
+//! same segments.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;

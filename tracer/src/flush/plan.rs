@@ -106,7 +106,8 @@ impl Plan {
         (bytes, sent)
     }
 
-    /// Decodes a received plan. Also returns the total number of hashes, which follow separately. `None` if nothing was received.
+    /// Decodes a received plan, with the hashes that fit. Also returns the total number of hashes; those that did not fit follow in a
+    /// second broadcast. `None` if nothing was received.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -159,8 +160,8 @@ fn make(
     (plan, file, shared)
 }
 
-/// Returns the capacity for the common record of all ranks: rank 0's counters plus some 25 %. Ranks do much the same, so this usually
-/// suffices.
+/// Returns the capacity for the common record of all ranks: rank 0's number of entries plus 25 %, plus 64 (files with datatypes: plus 8).
+/// Ranks do much the same, so this usually suffices.
 fn room(counted: &Counted) -> PlannedRoom {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
     let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();

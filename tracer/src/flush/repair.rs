@@ -16,7 +16,7 @@ use super::unfinished::Unfinished;
 const PIECE_BYTES: usize = 8 << 10;
 
 /// Repairs this rank's part of the trace file, of which MPI was asked to write the first `given` bytes, then writes its index entries.
-/// Returns how many of those `given` bytes had to be rewritten.
+/// Returns how many of those `given` bytes were rewritten, in whole pieces of [`PIECE_BYTES`].
 ///
 /// # Errors
 /// Fails if the file cannot be written.

@@ -102,7 +102,7 @@ fn block_sizes(region: &[u8]) -> (u64, u64) {
     sizes
 }
 
-/// True if anything was written in this flush.
+/// True if this flush had anything to write: its records were encoded, even if writing them failed.
 pub(super) fn has_written() -> bool {
     FLUSH.sizes.iter().any(|bytes| bytes.load(Ordering::Relaxed) > 0)
 }

@@ -17,7 +17,7 @@ type Span = (u64, Vec<u8>);
 pub(super) struct Spans {
     pub(super) body: Span,
     pub(super) index: Span,
-    /// Trailer of the file, unless it follows directly after the last rank's index entry.
+    /// Trailer of the file, if written separately: in counters mode, by rank 0. In trace mode it is at the end of the last rank's `index`.
     pub(super) trailer: Option<Span>,
     /// Number of this rank's last region, and file offset of the flush frame (times of this flush) in it.
     pub(super) flush: Option<(u32, u64)>,
@@ -99,8 +99,9 @@ impl Sink {
         if api().file_close(&raw mut file) == SUCCESS { Ok(()) } else { Err("MPI could not close the file".into()) }
     }
 
-    /// Repairs this rank's part of the file and writes its index entries. Returns the number of bytes that differed from those given to
-    /// MPI. Call only after MPI has finished writing to the file on all ranks.
+    /// Repairs this rank's part of the file and writes its index entries. Returns the number of bytes rewritten because the file differed
+    /// from what MPI was given, counted in whole pieces of 8 KiB: an upper bound of the bytes that differed. Call only after MPI has
+    /// finished writing to the file on all ranks.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -143,7 +143,7 @@ fn ask(number: c_int, later: Later) -> Answer {
     stat(number).map_or(Answer::NotRecorded, |stat| Answer::Ask(stat, later))
 }
 
-/// Like [`file`], for a relative name; limited to paths of common length to save stack.
+/// Like [`file`], for a name that is relative or not normalized; limited to paths of common length to save stack.
 #[inline(never)]
 fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer {
     let mut buffer = [0; paths::COMMON_BYTES];

@@ -214,8 +214,8 @@ impl Description {
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Marks the position as also moved by others that are not serialized with this process; the kernel's answer may then include their
-    /// moves.
+    /// Marks the position as also moved by others that take no turns (other processes, or a thread whose turn was taken over); the kernel's
+    /// answer may then include their moves.
     pub(crate) fn share_with_others(&self) {
         self.share();
         self.marks.fetch_or(OTHERS, Ordering::Release);

@@ -35,7 +35,7 @@ const UNKNOWN: usize = 2;
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
-/// Number of tracked descriptor numbers: from 0 up to this limit.
+/// Number of tracked descriptor numbers: 0 to `CAPACITY` - 1.
 const CAPACITY: usize = 1 << 20;
 
 /// Memory of the array; committed in whole pages up to the highest number entered so far.

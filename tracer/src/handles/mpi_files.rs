@@ -16,7 +16,7 @@ pub(crate) struct MpiFile {
     pub(crate) default_view: AtomicBool,
     /// Size of the view's etype in bytes; 0 if unknown.
     pub(crate) etype_bytes: AtomicI64,
-    /// File size seen at some earlier time, in bytes; transfers that end below it need no size query.
+    /// File size seen at some earlier time, in bytes; transfers that end at or below it need no size query.
     pub(crate) size_seen: AtomicI64,
     /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,

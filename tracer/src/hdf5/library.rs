@@ -53,7 +53,8 @@ functions! {
     H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
 }
 
-/// Maximum number of copies remembered; a copy loaded again at another address counts as a new one. Further copies only leak memory.
+/// Maximum number of copies remembered; a copy loaded again at another address counts as a new one. Calls of further copies are handled
+/// too, but each look-up leaks a record.
 const MOST_LIBRARIES: usize = 255;
 
 /// Minimum HDF5 version (major, minor) that is recorded. Older versions have `int` identifiers; their calls are passed on unrecorded.
@@ -136,8 +137,8 @@ fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
     Some(addresses)
 }
 
-/// Adds a copy of HDF5 to the table. The table's memory is reserved only now, since few programs need it. If there is none, calls are still
-/// passed on.
+/// Adds a copy of HDF5 to the table; `None` if there is no room. The table's memory is reserved only now, since few programs need it, and
+/// since calls come here to be passed on even if nothing is recorded.
 fn add(addresses: [usize; FUNCTIONS]) -> Option<(usize, &'static Library)> {
     static PREPARE: Once = Once::new();
     PREPARE.call_once(|| LIBRARIES.prepare(MOST_LIBRARIES));

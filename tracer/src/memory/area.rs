@@ -20,7 +20,7 @@ static BACKING: AtomicUsize = AtomicUsize::new(0);
 /// Maximum number of attempts to become the only thread that makes memory usable, nearly all 1 ms apart: the disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
-/// Minimum number of bytes made usable at once; growth is by doubling.
+/// Minimum number of bytes made usable at once; growth is by doubling. If that much is refused, private memory grows by whole pages.
 const LEAST_STEP: usize = 64 << 10;
 
 /// All areas that have memory, for [`each`]. Null entries are free.

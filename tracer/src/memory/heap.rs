@@ -26,7 +26,7 @@ const STEP: usize = 64 << 10;
 const LAST: usize = HEAPS - 1;
 const LAST_BYTES: usize = 512 << 10;
 
-/// Address of the first heap. The heaps are contiguous. The next variable is their usable size in bytes.
+/// Address of the first heap. The heaps are contiguous. The next variable is the usable size of each heap, in bytes.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 /// Address space of each heap in bytes; the part beyond [`ROOM`] may have been released.

@@ -1,5 +1,5 @@
 //! Limits of address space and of locked memory: reservations must not take from the program what it could use without the tracer. Tables
-//! some 1.2 GiB of address space, nearly all never touched.
+//! take some 1.2 GiB of address space, nearly all never touched.
 #![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
 
 use super::{area, heap};
@@ -21,7 +21,7 @@ const LEAST_DATA: u64 = 8 << 20;
 /// Divisor of table sizes from which on address space counts as scarce: reached below some 56 MiB of address space.
 const SCARCE: usize = 512;
 
-/// True if the limit of address space is very low (some 56 MiB).
+/// True if the limit of address space is very low (below some 56 MiB).
 pub(crate) fn is_scarce() -> bool {
     scale() >= SCARCE
 }

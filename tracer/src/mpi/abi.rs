@@ -104,7 +104,7 @@ const STANDARD: Abi = Abi {
     combiners: Combiners::Standard,
 };
 
-/// Returns the ABI of Open MPI, where handles are addresses of the library's variables. `None` if the loaded library has none of them.
+/// Returns the ABI of Open MPI, where handles are addresses of the library's variables. `None` if the loaded library lacks any of them.
 fn open_mpi() -> Option<Abi> {
     /// Address of a variable of Open MPI as a handle; `open_mpi` returns `None` if the library lacks the variable.
     macro_rules! handle {

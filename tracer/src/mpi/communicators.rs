@@ -238,8 +238,8 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     summary(there)
 }
 
-/// Returns the first rank in `there` and a hash of all of them; the ranks are those of sampled members in `MPI_COMM_WORLD`. A process
-/// outside of `MPI_COMM_WORLD` has a negative rank there.
+/// Returns the first rank in `there` (-1 if unknown) and a hash of all of them; the ranks are those of sampled members in `MPI_COMM_WORLD`.
+/// A process outside of `MPI_COMM_WORLD` has a negative rank there; the hash is then 0.
 fn summary(there: &[c_int]) -> (i32, u64) {
     let first = there.first().copied().filter(|&rank| rank >= 0).unwrap_or(-1);
     if there.is_empty() || there.iter().any(|&rank| rank < 0) {

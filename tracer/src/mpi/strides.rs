@@ -33,8 +33,8 @@ impl Strides {
         self.dimensions().iter().try_fold(self.block, |sum, dimension| sum.checked_add(last(dimension)?))
     }
 
-    /// Returns the layout repeated `count` times, `stride` bytes apart. `None` if offsets would not increase, or if there are too many
-    /// dimensions.
+    /// Returns the layout repeated `count` times, `stride` bytes apart. `None` if `count` is less than 1, if a copy would begin before the
+    /// end of the previous one, or if there are too many dimensions.
     pub(crate) fn repeat(mut self, count: i64, stride: i64) -> Option<Self> {
         let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
         if count == 1 {

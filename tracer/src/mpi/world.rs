@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Maximum length of a job key (the text that identifies the job), in bytes.
+/// Space for a job key (the text that identifies the job), in bytes, including a NUL; longer keys are cut.
 const KEY_BYTES: usize = 120;
 
 /// Facts about the MPI job, determined when MPI_Init has returned.

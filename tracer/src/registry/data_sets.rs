@@ -43,7 +43,7 @@ pub(crate) struct DataSet {
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
     /// Shape of the data set at its last open, as written to the spool's journal: number of dimensions + 1 (0 if unknown), number of
-    /// elements, time of the open.
+    /// elements, and the end time in ticks of the call that first found this shape (0 if no open was seen).
     opened: [AtomicU64; 3],
     /// Streams of the data set, newest first.
     uses: AtomicPtr<Use>,
@@ -194,7 +194,8 @@ impl DataSet {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Stores the data set's shape. `end`: time in ticks at which the call that opened or created the data set returned.
+    /// Stores the data set's shape if it has changed. `end`: time in ticks at which the call that opened or
+    /// created the data set returned; 0 if no such call was seen.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =

@@ -69,7 +69,7 @@ pub(super) fn prepare(streams: usize) {
     memory::prepare(streams);
 }
 
-/// Number of streams above which new ones are created only for the condensed record (all files without records of their own).
+/// Number of streams from which on new ones are created only for the condensed record (all files without records of their own).
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// Reserves address space like [`prepare`], for counters mode. `streams`: number for files with records of their own; `condensed`: number

@@ -62,7 +62,8 @@ pub(crate) struct Sizes {
     pub(crate) meetings: usize,
     /// Maximum number of streams with counters.
     pub(crate) counters: usize,
-    /// Divisor applied to these sizes; greater than 1 if address space is scarce ([`crate::memory::scale`]).
+    /// Divisor of the journal's size and of the number of scratches; greater than 1 if address space is scarce
+    /// ([`crate::memory::scale`]). The other sizes given here are divided already.
     pub(crate) scale: usize,
 }
 
@@ -150,7 +151,7 @@ fn wait() -> bool {
 /// Maximum number of checks for completion of the spool, nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Initially allocated size of each part, in bytes: whole pages on any processor.
+/// Initially allocated size of each of journal, arena, scratches and counters, in bytes: whole pages on any processor.
 const FIRST_BYTES: usize = 64 << 10;
 
 /// Initially allocated sizes of journal, arena, scratches and counters, in bytes, once the job's budget is spent and calls are only

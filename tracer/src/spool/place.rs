@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
 
-/// Common prefix of the paths of this process's spool files; null until first needed. Never freed.
+/// Common prefix of the file names of this process's spools and spill; null until first needed. Never freed.
 static STEM: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Returns a path in `directory`, ending in `end`, that is unique to this process on this machine and stays the same across exec.

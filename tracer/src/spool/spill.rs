@@ -67,7 +67,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let opened = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
-            // Runs separately, so that lack of memory does not abandon the caller's work, for which other threads would wait forever.
+            // Runs separately: if lack of memory abandoned the caller's work, `ADDING` would stay set, and no thread could add a block.
             let name = || Some(Box::into_raw(Box::new(place::name(&place::spill_directory(file::path())?, END)?)));
             let kept = crate::stack::attempt(name).flatten()?;
             // SAFETY: just created, never freed.

@@ -97,7 +97,7 @@ pub(crate) fn after_fork() {
     PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
 }
 
-/// Stack in use by this thread; freed on drop.
+/// Stack in use by this thread; available to others again on drop.
 struct Own {
     place: &'static Place,
     top: usize,
@@ -204,7 +204,7 @@ pub(crate) fn abandon() {
     let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
     // SAFETY: null, or `saved` of a `run` that waits on this thread.
     if let Some(saved) = unsafe { scope.as_ref() } {
-        // SAFETY: set by `enter`, which waits. Frames in between are dropped without unwinding; what they own is leaked.
+        // SAFETY: set by `enter`, which waits. Frames in between are abandoned and run no destructors; what they own is leaked.
         unsafe { switch::leave(*saved) };
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Upper bound of the values that are formatted by the fast path.
+/// Exclusive upper bound of the absolute values that are formatted by the fast path.
 const SHORT: f64 = 1e9;
 
 /// Appends `value` formatted like `%{width}.{decimals}f` of C, for at most 9 decimals. Rounds like glibc: correctly, ties to even.

@@ -79,9 +79,10 @@ impl<W: Write + Seek> Writer<W> {
     /// `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     ///
     /// # Errors
-    /// Returns [`Error::NoMount`] or [`Error::NoLibraryVersion`] if `mounts` or `lib_ver` is missing, and [`Error::BadText`] for texts with
-    /// line breaks or NULs. Returns [`Error::TooLong`] for a name over 4,095 bytes or metadata over 1,023, [`Error::SameId`] if two names
-    /// have the same record id, and [`Error::Io`] if writing fails.
+    /// Returns [`Error::NoMount`] or [`Error::NoLibraryVersion`] if `mounts` or `lib_ver` is missing, and [`Error::BadText`] for texts that
+    /// are empty or contain a byte that would end them: NULs, line breaks (except in names), `=` in metadata keys, blanks in mounts.
+    /// Returns [`Error::TooLong`] for a name over 4,095 bytes, metadata over 1,023 or mounts that are all too long, [`Error::SameId`] if
+    /// two names have the same record id, and [`Error::Io`] if writing fails.
     pub fn new<N: AsRef<[u8]>>(
         mut out: W,
         job: &Job,
@@ -118,9 +119,9 @@ impl<W: Write + Seek> Writer<W> {
     /// records, the log will not contain the module.
     ///
     /// # Errors
-    /// Returns [`Error::Order`] for a module out of order, [`Error::NotWritten`] for modules without counter records, and [`Error::NoName`]
-    /// or [`Error::Shape`] for invalid records. Returns [`Error::TooLong`] for a region of 2 GiB or more in the file, and [`Error::Io`] if
-    /// writing fails. After an error the log is unusable.
+    /// Returns [`Error::Order`] for a module out of order, [`Error::NotWritten`] for BG/Q and for modules without counter records, and
+    /// [`Error::NoName`] or [`Error::Shape`] for invalid records. Returns [`Error::TooLong`] for a region of 2 GiB or more in the file, and
+    /// [`Error::Io`] if writing fails. After an error the log is unusable.
     pub fn counters<T: Borrow<CounterRecord>>(
         &mut self,
         module: Module,
@@ -145,7 +146,8 @@ impl<W: Write + Seek> Writer<W> {
     /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 requires it.
     ///
     /// # Errors
-    /// See [`Self::counters`]. Also returns [`Error::Shape`] for a layout of several components in version 1.
+    /// See [`Self::counters`]. Also returns [`Error::Shape`] for a layout in version 1 that does not have exactly one component, and
+    /// [`Error::TooLong`] for the name of an OST pool over 15 bytes.
     pub fn lustre<T: Borrow<LustreRecord>>(
         &mut self,
         version: LustreVersion,

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum files of the table written at the same time: each keeps one row group in memory.
 const WRITERS: usize = 8;
-/// Minimum and maximum segments per file of the table; in between, there are some 64 files.
+/// Lower and upper bound of the number of segments at which a file of the table is full; in between, that is 1/64 of all segments.
 const PART_SEGMENTS: (u64, u64) = (columnar::ROW_GROUP as u64, 1 << 24);
 /// Writes the files `part-0000.parquet` and so on into `folder`. Returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {

@@ -1,5 +1,5 @@
 //! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Windows
-//! begin at 2^10 ns and are doubled whenever there are too many slices. If a single window still has too many, calls of all files are
+//! are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all files are
 //! merged, then calls of all operations.
 
 use super::{Alike, Slice};

@@ -169,8 +169,9 @@ fn syncs(named: Named<'_>) -> u64 {
 /// Minimum syncs of a file from which [`at_least_in_syncs`] can separate sync time from write time.
 const ENOUGH_SYNCS: u64 = 4;
 
-/// Returns a lower bound of the time in syncs, in ns: write time - number of writes * longest write. Darshan adds sync time to write time.
-/// If all writes have segments of their own, the whole remaining time is sync time. With few `syncs`, the bound is too weak to be used.
+/// Returns a lower bound of the time in syncs, in ns: write time - number of writes * longest write, over the writes without segments.
+/// Darshan adds sync time to write time. If there are no such writes, the whole time is sync time. With few `syncs`, the bound is too weak
+/// to be used, and 0 is returned.
 fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     match (writes.segments, writes.max_duration) {
         (0, _) => writes.duration,

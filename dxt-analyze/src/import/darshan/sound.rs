@@ -79,15 +79,16 @@ impl Bounds {
         }
     }
 
-    /// True if `seconds` is a plausible time since the start, or a plausible duration: from 0 to `times` the run time, or -1 for "not
-    /// recorded".
+    /// True if `seconds` is a plausible time since the start, or a plausible duration: from -1 ("not recorded") to `times` the run time
+    /// with tolerance.
     fn time(&self, seconds: f64, times: f64) -> bool {
         let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
     }
 
-    /// True if `value`, a count below -1 in a shared record, means "not monitored": it equals minus the number of ranks. Old Darshan
-    /// runtimes added up the -1 that each rank had for a counter that it did not monitor.
+    /// True if `value`, a count below -1 in a shared record, means "not monitored": it equals minus the number of ranks (if that is
+    /// unknown, it is at least -[`MOST_RANKS`]). Old Darshan runtimes added up the -1 that each rank had for a counter that it did not
+    /// monitor.
     fn is_unknown(&self, rank: i64, value: i64) -> bool {
         rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
     }
@@ -167,7 +168,7 @@ enum Int {
     Rank,
     /// Id, or a value chosen by the program: any number is plausible.
     Free,
-    /// Count or amount: any nonnegative number is plausible.
+    /// Count or amount: any nonnegative number is plausible, and -1 for "not monitored".
     Amount,
     /// Total bytes read (0) or written (1).
     Bytes(usize),

@@ -34,8 +34,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Returns the number of the file with record id `id`, adding the file if new. A new file gets its stripe layout, unless another file
-    /// has it.
+    /// Returns the number of the file with record id `id`, adding the file if new. A new file gets its stripe layout, unless the layout was
+    /// already given to the same file in another process.
     pub(crate) fn file(&mut self, id: u64, layouts: &mut Layouts) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.files.entry(id).or_insert_with(|| {

@@ -42,7 +42,7 @@ pub(super) struct Remote {
     next_interval: Instant,
     outlets: Vec<Outlet>,
     board: Board,
-    /// Number of calls dropped by agents and of messages that the stream discarded before they were read.
+    /// Number of calls dropped by agents; and (next field) number of messages that the stream discarded before they were read.
     dropped: Counts,
     gone: u64,
     /// Number of processes that ended before they could be observed, by the agent that counted them.

@@ -191,7 +191,7 @@ impl Outlet {
         }
     }
 
-    /// Forwards to [`Sink::saved`]: the state file now holds the destination's position.
+    /// Forwards to [`Sink::saved`]: the state file, if there is one, now holds the destination's position.
     pub fn saved(&mut self) {
         self.sink.saved();
     }

@@ -91,7 +91,7 @@ impl Publisher {
         }
     }
 
-    /// Returns the number of lines that never reached the program.
+    /// Returns the number of lines that count as lost: those that the program did not receive, or may not have sent.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }

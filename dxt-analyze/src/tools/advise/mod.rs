@@ -52,7 +52,7 @@ pub struct Advice {
     written: Vec<String>,
     /// Names of removed files, which contained outdated advice.
     removed: Vec<String>,
-    /// Advice, sorted by the run time that it saves, largest first.
+    /// Advice, in the order of the verdict's findings: most severe first.
     advice: Vec<Item>,
     /// True if nothing is missing from the trace.
     complete: bool,

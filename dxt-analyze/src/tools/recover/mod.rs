@@ -175,7 +175,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
 fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
-    // If there are many spools, only their headers are kept: all contents at once would not fit in memory.
+    // If there are many spools, only their summaries are kept: all contents at once might not fit in memory.
     let keeps = spools.len() <= job::AT_ONCE;
     let read: Vec<_> =
         spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();

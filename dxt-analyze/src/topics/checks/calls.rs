@@ -16,7 +16,7 @@ pub struct Forms {
     pub collective: Calls,
     /// Independent calls: each rank by itself.
     pub independent: Calls,
-    /// Nonblocking calls, which return before the bytes have moved. They are also counted above, as collective or independent.
+    /// Nonblocking and split calls, which return before the bytes have moved. They are also counted above, as collective or independent.
     pub nonblocking: Calls,
     /// Independent calls per file.
     pub independent_files: BTreeMap<FileId, Calls>,

@@ -64,8 +64,8 @@ fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
 }
 
-/// Returns the number of calls in size bins that end at or below `limit`. The bin that contains `limit` itself counts only if the mean size
-/// is below it: requests of exactly 1 MiB share a bin with smaller ones.
+/// Returns the number of calls in size bins whose largest size is below `limit`. The bin whose largest size is `limit` counts only if the
+/// mean size is below `limit`: requests of exactly 1 MiB share a bin with smaller ones.
 fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);

@@ -29,7 +29,7 @@ pub struct FileCalls {
     pub read_by: BTreeMap<ProcessId, u64>,
     /// Bytes written by each process, counted at the layer that the program called.
     pub written_by: BTreeMap<ProcessId, u64>,
-    /// Independent reads and writes (not collective) made by the program itself.
+    /// Independent POSIX and MPI-IO reads and writes (not collective) made by the program or by HDF5, not inside MPI-IO.
     pub alone: Calls,
     /// Number of processes that made collective reads or writes on the file.
     pub collective_by: u32,
@@ -84,7 +84,7 @@ impl ProcessFile {
                         *touched = true;
                     }
                 }
-                // HDF5 decides by itself whether MPI-IO moves its data collectively, so these calls do not count.
+                // Calls of HDF5 itself do not count: HDF5 decides whether MPI-IO moves their data collectively, and its MPI-IO calls count.
                 if !collective && !stream.nested && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
                     self.alone.merge(calls);
                 }

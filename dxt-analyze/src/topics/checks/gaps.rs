@@ -282,7 +282,7 @@ pub struct Phases {
     pub alone_ns: u64,
     /// Total length of the windows in which at least one process moves bytes, ns.
     pub moving_ns: u64,
-    /// Peak of metadata calls per second (over one second, or the whole span if shorter), and when it begins, ns since the job's start.
+    /// Peak of metadata calls per second (over any one second, or one time window if longer), and when it begins, ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 

@@ -97,7 +97,7 @@ impl Ranges {
     }
 
     fn insert_one(&mut self, start: u64, end: u64, time: u64) -> u64 {
-        // File written or read from its beginning: its only range up to here grows.
+        // File written or read sequentially: its last range grows.
         if let Some((place, (first, run))) = self.runs.last()
             && run.count == 1
             && start == first + run.length
@@ -299,7 +299,7 @@ impl Ranges {
         }
     }
 
-    /// Removes all ranges: the file was truncated to 0 or replaced.
+    /// Removes all ranges: the file was truncated or replaced.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.put_off = None;

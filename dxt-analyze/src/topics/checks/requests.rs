@@ -208,7 +208,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .into_iter()
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
-        // Calls that are only counted have no time of their own.
+        // A time of 0 means that it is unknown, as it can be for calls that are only counted.
         cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
         hint: if m.single_rank() {
             "sort requests by offset before they are made".into()

@@ -183,8 +183,8 @@ pub struct FileSums {
     pub read_back: Repeated,
     /// Bytes that a process overwrote after it wrote them.
     pub overwritten: Repeated,
-    /// Bytes reread, read back or overwritten that are not counted above: several threads of a process accessed the file, and their order
-    /// is unknown.
+    /// Bytes reread, read back or overwritten that are not counted above: several threads of a process read and wrote the file, and their
+    /// order is unknown.
     pub unordered: Sum,
     /// Bytes whose accesses were forgotten to limit memory.
     pub forgotten: Sum,

@@ -25,7 +25,7 @@ const IN_VAIN: usize = 8;
 pub struct Walk<'a> {
     /// Limits for small and slow requests.
     thresholds: &'a Thresholds,
-    /// Files for which [`Writers`] are tracked: several processes write them.
+    /// Files for which [`Writers`] are tracked: several processes write them, and at least one of these reads them.
     written_by_several: FxHashSet<FileId>,
 }
 
@@ -85,7 +85,7 @@ impl Current {
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
 
-    /// Ends the state that belongs to one thread of the process, at the thread's last call.
+    /// Ends the state that belongs to one thread of the process, after the thread's last call.
     fn end_thread(&mut self, least: &Thresholds) {
         for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
             if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {

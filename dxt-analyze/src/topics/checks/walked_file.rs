@@ -44,9 +44,9 @@ pub(super) struct InsideCall {
 #[derive(Debug, Default)]
 pub(super) struct WalkedFile {
     pub(super) file: FileId,
-    /// True if several processes write the file.
+    /// True if several processes write the file and at least one of them reads it.
     pub(super) shared: bool,
-    /// True if the file was truncated to 0 or replaced after bytes were written; the bytes written before are not in `written`.
+    /// True if the file was truncated or replaced after bytes were written; the bytes written before are not in `written`.
     pub(super) replaced: bool,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,

@@ -47,7 +47,8 @@ fn totalled(operation: &Operation) -> Totalled {
     Totalled { calls: operations, bytes, time_ns }
 }
 
-/// Returns the metric for comparing calls: duration if both runs have equal mean request sizes or move no bytes, else bandwidth.
+/// Returns the metric for comparing calls: duration if mean request sizes differ by at most [`SAME_LENGTH`], or if bandwidths are unknown
+/// in either run (no bytes, or no individually recorded calls); else bandwidth.
 fn metric(before: &Operation, after: &Operation) -> Metric {
     let mean = |sum: &UnitSum| sum.bytes as f64 / sum.operations.max(1) as f64;
     let (one, two) = (mean(&before.sum), mean(&after.sum));

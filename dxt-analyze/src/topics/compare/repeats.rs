@@ -58,7 +58,7 @@ impl Job {
         Self {
             runs_before: before.len() as u64,
             runs_after: after.len() as u64,
-            // Interfaces are compared by the time spent in them, which is unknown here.
+            // Interfaces are compared by the time spent in them, which is unknown in runs without times.
             directions: if before.iter().chain(after).any(|run| run.untimed) {
                 Vec::new()
             } else {

@@ -130,7 +130,7 @@ pub struct UnitRow {
 pub struct Units {
     /// Test over all pairs of ranks or files: time per byte in reads and writes (signed-rank test).
     pub test: Option<Over>,
-    /// One row per rank or file, largest changes first.
+    /// One row per rank or file: outliers first, then by change of the time, largest first.
     pub rows: Vec<UnitRow>,
 }
 

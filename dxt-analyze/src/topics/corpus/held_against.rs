@@ -16,8 +16,8 @@ const CALLS_OF_PART: u64 = 4;
 const PARTS: usize = 16;
 /// Minimum share of a run's I/O time that a kind of calls must have, in at least one run, to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown factor of a slow run. Next constants: minimum if compared with only two others, and minimum for its reads, writes or
-/// syncs to be named.
+/// Minimum slowdown factor of a slow run. Next constants: minimum if it is compared with few others (only two, or at most [`FEW`] after
+/// slow ones were excluded), and minimum for its reads, writes or syncs to be named.
 const SLOWER: f64 = 1.5;
 const SLOWER_OF_FEW: f64 = 2.0;
 const NAMED: f64 = 1.2;
@@ -28,8 +28,8 @@ const OUTSIDE: f64 = 0.05;
 /// Cap on the slowdown factor of each piece of a run in the search for the slow span, so that very slow reads do not hide when slow writes
 /// began.
 const MOST: f64 = 2.0;
-/// Minimum distance between a slow run and the others, as a multiple of the others' range (max - min). Next constant: minimum with two
-/// others, or without slow ones.
+/// Minimum distance between a slow run and the others, as a multiple of the others' range (max - min). Next constant: minimum with only two
+/// others, or with at most [`FEW`] after slow ones were excluded.
 const RANGES: f64 = 1.0;
 const RANGES_OF_FEW: f64 = 3.0;
 /// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").

@@ -94,7 +94,7 @@ pub struct JobRow {
     /// Time in releasing locks inside MPI-IO, ns; `None` for a Darshan log.
     #[serde(default)]
     pub unlock_ns: Option<u64>,
-    /// Number of operations known only from counters because the tracer's buffer was full: findings may be incomplete.
+    /// Number of operations that have only counters because there was no room for their segments: findings may be incomplete.
     pub missing_segments: u64,
     /// True if no data of the job is missing or damaged.
     pub complete: bool,

@@ -13,7 +13,7 @@ pub struct SlowCalls {
     pub from_ns: u64,
     /// Total time in these calls while the run is slow, summed over processes, ns.
     pub time_ns: u64,
-    /// Median over the other runs of the total time in the same calls, ns.
+    /// Usual total time in the same calls, ns: sum over the pieces of the run of the median over the other runs.
     pub usual_ns: u64,
     /// Slowdown factor of the calls: `time_ns` / `usual_ns`.
     pub slower: f64,
@@ -40,7 +40,8 @@ pub struct SlowRun {
     pub until_ns: Option<u64>,
     /// Slow calls by type, sorted by start.
     pub calls: Vec<SlowCalls>,
-    /// Excess time of the slow calls over the same calls of the other runs, summed over processes, ns.
+    /// Excess time, over the same calls of the other runs, of all calls in the span in which the run was slow, also of types that are not
+    /// in `calls`; summed over processes, ns.
     pub longer_ns: u64,
     /// Excess of the run's duration over that of the other runs, ns; 0 if it did not take longer.
     pub run_longer_ns: u64,
@@ -54,7 +55,7 @@ pub(super) struct Known {
     /// True if the run was newly read: only new runs are checked for slowness.
     #[serde(skip)]
     pub(super) is_new: bool,
-    /// True if the run was found to be slow when it was first read.
+    /// True if the run was found to be slow when it was last read.
     pub(super) was_slow: bool,
     pub(super) job: String,
     pub(super) source: String,

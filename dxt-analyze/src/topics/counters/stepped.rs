@@ -6,7 +6,8 @@ use crate::topics::layers::parts::Form;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Strides of one layer's reads or writes. Stride: distance from the end of the previous call to the beginning of the next.
+/// Strides of one layer's reads, or of its writes. Stride: distance from the end of the previous call of the same direction to the
+/// beginning of the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrideRow {
     /// Name of the I/O layer, as in `POSIX`.

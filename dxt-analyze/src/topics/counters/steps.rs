@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::{Layer, OpClass};
 
-/// Strides of reads or writes: distance from the end of the previous call to the beginning of the next.
+/// Strides of reads or of writes: distance from the end of the previous call of the same direction to the beginning of the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strides {
     /// Number of calls that begin before the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].

@@ -48,7 +48,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     table.done()
 }
 
-/// Builds the table of reads and writes that follow a seek; empty if there are no seeks.
+/// Builds the table of reads and writes that follow a seek; empty if none does.
 pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
     let rows = rows.iter().filter(|_| rows.iter().any(|row| row.after_seek > 0));
     Table::of("seeks", "Reads and writes on record that follow a seek", rows)

@@ -46,7 +46,8 @@ impl FileRow {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
-    /// True if most MPI-IO calls on the file are collective. Bytes moved in excess then lie in gaps between the regions of all ranks.
+    /// True if collective MPI-IO reads and writes of the file outnumber blocking independent ones. Bytes moved in excess then lie in gaps
+    /// between the regions of all ranks.
     pub(super) fn is_collective(&self) -> bool {
         self.collective_calls > self.independent.calls
     }

@@ -36,7 +36,7 @@ pub struct BufferingRow {
     pub processes: u64,
     /// Number of processes that requested any bytes.
     pub with_bytes: u64,
-    /// Number of nodes on which these processes run.
+    /// Number of nodes on which the processes that took part run.
     pub nodes: u64,
     /// Mean bytes per collective call of one process; 0 if there are none.
     pub mean_call_bytes: u64,
@@ -188,7 +188,7 @@ pub struct LateRow {
     pub process: String,
     /// Host name of the process's node.
     pub node: String,
-    /// Number of collective operations that the rank was the last to begin.
+    /// Number of collective operations that the rank was the last to begin and in which others waited for it.
     pub times: u64,
     /// Time that the other ranks waited for this rank in these operations, summed over ranks and operations, ns.
     pub wait_ns: u64,
@@ -226,8 +226,8 @@ pub struct Collectives {
     pub late: Vec<LateRow>,
 }
 
-/// Computes totals of the matched operations, and lists the `top` slowest. Operations with calls that were not recorded individually are
-/// omitted, since matching needs their order.
+/// Computes totals of the matched operations, and lists the `top` slowest. If some calls of an operation on a file were not recorded
+/// individually, all calls of this operation on the file are omitted, since matching needs their order.
 #[must_use]
 pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     let folded = folded(run);

@@ -35,7 +35,7 @@ pub type StreamKey = (ProcessId, StreamIx);
 pub struct Partial {
     /// Individually recorded MPI-IO and HDF5 calls, and the calls made inside them, by process and stream.
     pub made: FxHashMap<StreamKey, Made>,
-    /// System calls made inside none of these calls (the outer call is not recorded, or is not MPI-IO or HDF5), by process.
+    /// System calls made inside none of these calls (the outer call failed, is not recorded, or is not MPI-IO or HDF5), by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
     /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,

@@ -17,7 +17,7 @@ struct Dissected<'a, Row> {
     rest_ns: u64,
 }
 
-/// Adds columns on the calls made inside; with `hdf5`, also the share of time in MPI-IO.
+/// Adds columns on the calls made inside; with `hdf5`, also the share of time in MPI-IO itself (outside of system calls).
 fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> TableOf<'a, Dissected<'a, Row>> {
     let share = |of: &Dissected<'a, Row>, time_ns: u64| Cell::share_of(time_ns, of.made.of.time_ns);
     table

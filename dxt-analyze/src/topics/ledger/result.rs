@@ -112,7 +112,7 @@ impl Sums {
     }
 }
 
-/// True if the process has recorded calls that wait for asynchronous operations (it may poll for others as well).
+/// True if the process has recorded calls that wait for asynchronous operations. Calls that only poll for their completion do not count.
 #[must_use]
 pub fn waits_on_record(run: &Run, process: &Process) -> bool {
     let is_wait = |op: &Op| op.class == Some(OpClass::Wait) && op.name == "wait";

@@ -44,7 +44,7 @@ pub struct OutliersReport {
 
 /// Loads a run and compares operations, ranks, nodes, storage targets or files within it.
 ///
-///  # Errors
+/// # Errors
 /// Fails if nothing can be loaded or the layouts are invalid.
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
@@ -53,7 +53,7 @@ pub fn outliers(args: &Args) -> Result<OutliersReport> {
 
 /// Compares operations, ranks, nodes, storage targets or files within a loaded run.
 ///
-///  # Errors
+/// # Errors
 /// Fails if the layouts are invalid.
 pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
     let result = match args.by {

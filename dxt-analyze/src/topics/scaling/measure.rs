@@ -27,7 +27,7 @@ pub struct RunRow {
     /// Data on the job, as in the command `corpus`.
     #[serde(flatten)]
     pub job: JobRow,
-    /// Command line arguments of the program.
+    /// Command line arguments of the program, without its name.
     pub args: Vec<String>,
     /// MPI library with its version.
     pub mpi: Option<String>,

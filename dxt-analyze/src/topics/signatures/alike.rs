@@ -19,7 +19,7 @@ pub struct Group<'a> {
     pub one_file: bool,
     /// True if the signatures are of several shared files: the steps of a series.
     pub is_series: bool,
-    /// Signatures, each with the place of its process in [`Order`], sorted by place.
+    /// Signatures, each with the place of its process in [`Order`]; sorted by place, in a series within each file.
     pub members: Vec<(u64, &'a Signed)>,
 }
 

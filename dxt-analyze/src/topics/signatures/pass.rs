@@ -8,7 +8,7 @@ use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::scan::{Analysis, Block, Stretch};
 use trace_format::op::Layer;
 
-/// Maximum number of file and interface pairs tracked per thread; calls on further ones are counted in [`Apart::too_many_files`].
+/// Maximum number of signatures (file, interface and caller) tracked per thread; calls of others count in [`Apart::too_many_files`].
 pub const FOLLOWED: usize = 4096;
 
 /// Key of a signature: process, thread, file, interface and caller of its reads and writes.
@@ -59,7 +59,8 @@ pub struct Apart {
     pub by_start: u64,
     /// Number of calls among `by_start` that are not in order, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
-    /// Number of reads and writes represented only by first byte and length, since the trace does not contain the MPI file view in force.
+    /// Number of reads and writes represented only by first byte and length, since the MPI file view in force is unknown, or does not
+    /// consist of blocks at constant strides.
     pub view_unknown: u64,
 }
 

@@ -139,7 +139,8 @@ fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     Some(Access { op, offset, length: row.length, start_ns, end_ns })
 }
 
-/// True if the calls are successful reads or writes that are recorded individually.
+/// True for selected, successful reads and writes, except library calls that a Darshan log counts besides their inner calls
+/// ([`Stream::overview`]).
 pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
     data && stream.chosen && !stream.failed && !stream.overview && !stream.meets

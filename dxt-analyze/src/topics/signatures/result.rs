@@ -87,7 +87,8 @@ pub struct Signatures {
     pub by_start: u64,
     /// Number of calls among `by_start` that are out of order, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
-    /// Number of reads and writes under an unknown MPI file view, represented only by first byte and length.
+    /// Number of reads and writes represented only by first byte and length, since the MPI file view in force is unknown, or does not
+    /// consist of blocks at constant strides.
     pub view_unknown: u64,
     /// Advice derived from the signatures.
     pub advice: Advice,

@@ -20,7 +20,7 @@ pub struct Verified {
     pub covered: u64,
     /// Bytes of the accesses that signatures regenerate.
     pub covered_bytes: u64,
-    /// Number of accesses that differ from their signature; 0 if all signatures are correct.
+    /// Number of accesses that differ from their signature, or that only the signature contains; 0 if all signatures are correct.
     pub wrong: u64,
 }
 

@@ -44,7 +44,7 @@ impl SignaturesReport {
 /// Loads a run and recognises its signatures.
 ///
 /// # Errors
-/// Returns an error if the inputs cannot be loaded, or if the stripe layouts are invalid.
+/// Returns an error if the inputs cannot be loaded, if the stripe layouts are invalid, or if an output file exists or cannot be written.
 pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     args.files.check()?;
     let mut run = crate::session::open(&args.inputs)?;
@@ -59,7 +59,7 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     Ok(whole(&run, &signed, apart, &lost, &args.options))
 }
 
-/// Builds the report; reads the trace again if the advice needs it.
+/// Builds the report; reads the trace again for the verification, if requested, and for the advice, if it needs a replay.
 fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
     let mut result = Signatures::of(run, signed, apart, lost, options);
     result.advice.replay(run);

@@ -74,7 +74,8 @@ struct Now {
     calls: u64,
     /// Number of open handles of the file.
     open: u64,
-    /// True if several handles are open at once: the trace then does not tell which handle's view applies to a call.
+    /// True from when several handles are open at once until all are closed: the trace then does not tell which handle's view applies to a
+    /// call.
     several: bool,
     kind: As,
     origin: i128,
@@ -116,7 +117,7 @@ impl Views {
         self.files.get(&file).copied()
     }
 
-    /// Returns the state of all files at the start of a thread: no view set.
+    /// Returns the state of all files at the start of a thread: no open handle, view unknown.
     pub(super) fn begin(&self) -> State {
         State(vec![Now::NONE; self.of.len()])
     }
@@ -189,7 +190,8 @@ impl State {
         }
     }
 
-    /// Converts an access for the view in force on the file with index `number`. Returns true if this view is known.
+    /// Converts an access for the view in force on the file with index `number`. Returns false if this view is unknown, or if its effect on
+    /// the access cannot be determined.
     pub(super) fn apply(&self, run: &Run, number: u32, access: &mut Access) -> bool {
         let Some(now) = self.0.get(number as usize) else { return false };
         let As::Strided(at) = now.kind else { return now.kind == As::Plain };

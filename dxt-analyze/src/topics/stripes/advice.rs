@@ -35,7 +35,8 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
 /// in any case.
 const LONG: f64 = 0.5;
 
-/// Returns a clause that names misaligned requests as the cause of shared stripes; `None` if requests are shorter than [`LONG`] stripes.
+/// Returns a clause that names misaligned requests as the cause of shared stripes; `None` if requests are shorter than [`LONG`] stripes or
+/// mostly aligned, or if the stripe size is a guess.
 fn lie_across(file: &FilePart, least: &Thresholds) -> Option<String> {
     let length = file.bytes / file.placed().max(1);
     let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
@@ -208,7 +209,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             (title, shown.into_iter().take(4).map(|stripe| shared(&file.file, stripe, unit)).collect())
         }
         code if code == Code::CROSSING => {
-            // If there are no aligned operations to compare with: half of the time, since one stripe would be touched instead of two.
+            // If there are no aligned operations to compare with: half of these operations' time, since each would touch one stripe
+            // instead of two.
             cost_ns = (!guess && file.misalignment().1 == 0)
                 .then(|| (file.time_ns as f64 * share(file.crossing_needlessly, all) / 2.0) as u64);
             (

@@ -1,6 +1,6 @@
 //! Later passes of the stripe audit: collect the times of writes to contested stripes, to find writes that overlap in time with a write of
-//! another process. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, in at most
-//! [`crate::limits::SHARING_PASSES`] passes, most important stripes first. Further stripes are counted as not examined.
+//! another process. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, with a total of
+//! at most [`crate::limits::SHARING_PASSES`] times as many, most important stripes first. Further stripes are counted as not examined.
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
@@ -23,8 +23,8 @@ pub struct Plan {
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Divides `contested`, which is sorted by importance, into one batch per pass. A stripe's writes are never divided, so a batch can exceed
-/// the limit, but by less than a factor of two.
+/// Divides `contested`, which is sorted by importance, into one batch per pass, of at most [`HELD_WRITES`] writes each. A stripe's writes
+/// are never divided, so there can be more than [`SHARING_PASSES`] batches, but fewer than twice as many.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)

@@ -45,7 +45,7 @@ pub struct Pace(Vec<(Class, [Sample; 2])>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     is_write: bool,
-    /// Base-2 logarithm of the smallest size in the class, which contains sizes from 2^log2 up to 2^(log2 + 1) bytes.
+    /// Base-2 logarithm of the smallest size in the class, which contains sizes in [2^log2, 2^(log2 + 1)) bytes.
     log2: u32,
 }
 
@@ -139,7 +139,7 @@ fn compare(class: Class, aligned: &Sample, unaligned: &Sample, least: &Threshold
 pub struct PacePart {
     /// Direction of the operations: `read` or `write`.
     pub op: &'static str,
-    /// Lower bound of the size in bytes; the upper bound is twice this.
+    /// Lower bound of the size in bytes; the upper bound (exclusive) is twice this.
     pub from_bytes: u64,
     /// Number of aligned operations.
     pub aligned: u64,

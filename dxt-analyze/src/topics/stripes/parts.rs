@@ -151,7 +151,7 @@ pub struct FilePart {
     pub file: String,
     /// Stripe layout of the file.
     pub layout: LayoutPart,
-    /// Reason why a layout in the trace was not used; `None` if it was used, or if there is none.
+    /// Reason why a layout in the trace could not be used, so that `layout` is a guess; else `None`.
     pub layout_problem: Option<String>,
     /// Number of reads of the file.
     pub reads: u64,

@@ -94,7 +94,7 @@ pub struct FileRow {
     pub bytes_written: u64,
     /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
-    /// Short description of the stripe layout; `None` if unknown.
+    /// Short description of the stripe layout, or the reason why the layout is unknown; `None` if there is neither.
     pub layout: Option<String>,
 }
 
@@ -106,7 +106,7 @@ pub struct Summary {
     pub lead: String,
     /// Description of the job.
     pub job: JobPart,
-    /// Number of ranks found in the trace.
+    /// Number of ranks found in the trace, including ranks of a Darshan log that did no I/O.
     pub ranks: u64,
     /// Number of processes found in the trace, with and without a rank.
     pub processes: u64,

@@ -35,7 +35,7 @@ fn data_sets(summary: &Summary) -> Table {
         .done()
 }
 
-/// Returns a cell that names the files with equal values, which share one row.
+/// Returns a cell for the files with equal values, which share one row: the path of a single file, else the number of files.
 fn files(files: &BTreeSet<&str>) -> Cell {
     match files.first() {
         Some(file) if files.len() == 1 => Cell::Path((*file).into()),

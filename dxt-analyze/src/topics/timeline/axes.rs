@@ -78,7 +78,7 @@ pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
 }
 
-/// Creates the axis of nodes; its units are processes, which are assigned to the row of their node.
+/// Creates the axis of nodes. `row_of` assigns each process to the row of its node, while `per_row` and `units` count nodes.
 #[must_use]
 pub fn nodes(run: &Run) -> Axis {
     let per_row = run.nodes.len().div_ceil(ROWS).max(1).next_power_of_two();

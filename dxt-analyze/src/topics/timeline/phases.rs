@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 /// Minimum share of reads (or writes) in a phase's bytes for it to be called a read (or write) phase.
 const MOSTLY: f64 = 0.9;
 
-/// I/O phase: a stretch of successive calls between two pauses.
+/// I/O phase: a stretch of successive calls that begins and ends at a pause or at a change of activity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// Number of the phase, from 1.
@@ -75,7 +75,8 @@ pub fn phases(
     for &at in &busy {
         if let Some(stretch) = stretches.last_mut() {
             let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
-            // A call that lasts into this bin makes it no pause, although no call starts or ends in either bin.
+            // Neighbouring bins are never separated by a pause: a call may last from one into the other, with its end missing in the former
+            // and its start missing in the latter.
             if at == stretch.1 + 1 || gap < quiet_ns {
                 stretch.1 = at;
                 continue;

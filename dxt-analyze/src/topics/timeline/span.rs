@@ -64,8 +64,8 @@ impl Span {
 
     /// Creates the span of a run, from its first to its last segment or heat map byte, limited to the selected time window.
     ///
-    /// Begins at the job's start if the first segment is close to it. If the run has only heat maps (bytes over time), the time bins are at
-    /// least as wide as theirs.
+    /// Begins at the job's start if the first segment starts in the first half of the time from there to the end. If the run has only heat
+    /// maps (bytes over time), the time bins are at least as wide as theirs.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
         Self::until_at_least(run, most, 0)

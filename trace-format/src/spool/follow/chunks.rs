@@ -287,8 +287,8 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of segments of at least the minimum size before it.
-/// Removing shorter segments preserves the order of the others, and duplicates caused by moving them are adjacent.
+/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of segments before it that are not too short
+/// ([`Follower::is_short`]). Removing the short ones preserves the order of the others, and duplicates caused by moving them are adjacent.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),

@@ -47,7 +47,7 @@ pub struct Seen {
     pub thread: u32,
     /// Sequence number of the thread's chunk (segment buffer) that held the segment.
     pub sequence: u32,
-    /// Slot number in that chunk. With `DXT_MIN_SIZE`: index among the chunk's segments of at least the minimum size.
+    /// Slot number in that chunk. With `DXT_MIN_SIZE`: index among the chunk's segments without reads and writes below the minimum size.
     pub slot: u32,
     /// Segment, with times in ns since the process's epoch.
     pub segment: Segment,
@@ -251,8 +251,8 @@ impl Follower {
         Ok(whole > 0 && length < left)
     }
 
-    /// True if a segment is below the minimum size `least`, so that the tracer removes it from its chunk and eventually folds it into
-    /// counters.
+    /// True if a segment is a successful read or write of less than `least` bytes, which the tracer removes from its chunk and eventually
+    /// folds into counters.
     fn is_short(&self, least: u64, segment: &Segment) -> bool {
         let stream = self.names.streams.get(&segment.stream().0);
         let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);

@@ -224,8 +224,8 @@ fn spool() -> Vec<u8> {
     bytes
 }
 
-/// Returns the memory writes of a run and the number of folded segments. Chunks are filled, and packed for lack of room; then some are
-/// folded.
+/// Returns the memory writes of a run and the number of folded segments. Chunks are filled, and packed for lack of room; then `folds`
+/// scratch buffers of 9 segments are folded, and a last chunk is filled except for `left` slots.
 fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     let mut plan = Plan {
         steps: VecDeque::new(),

@@ -288,7 +288,7 @@ fn many_processes_take_no_more_than_there_is() {
             let (before, after) =
                 change(&|reserved| if reserved + wanted <= PART { reserved + wanted } else { reserved });
             assert!(before <= PART && after <= PART, "{before} {after}");
-            // In most early rounds nothing is left, so that the file comes and goes.
+            // In the first 60 rounds nothing stays reserved, so that the file comes and goes.
             let stays = if round < 60 { 0 } else { number(20).min(after - before) };
             change(&|reserved| reserved.checked_sub(after - before - stays).unwrap());
             left += stays;

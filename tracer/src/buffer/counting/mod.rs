@@ -21,8 +21,8 @@ const MOST_YIELDS: u32 = 1_000;
 /// Minimum number of chunks before the first search for a chunk whose thread has ended.
 const FIRST_CHECK: usize = 32;
 
-/// Maximum number of times that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs that create threads
-/// endlessly must not fill the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
+/// Maximum number of times, over all chunks, that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs
+/// that create threads endlessly must not fill the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
 const MOST_TOLD: u32 = 1 << 16;
 
 /// Chunk of a thread in counters mode.

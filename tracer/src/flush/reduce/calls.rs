@@ -97,7 +97,7 @@ impl Tools {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }
 
-    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks.
+    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks, or the largest datatype if none has that capacity.
     fn element(&self, files: usize) -> Option<&(Room, Words)> {
         self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
     }

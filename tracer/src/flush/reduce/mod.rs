@@ -4,9 +4,9 @@
 //! Every rank joins every call of [`shared_files`] in the same order, even if its own part has failed. A rank that cannot continue reports
 //! this at the next agreement, and then all ranks keep their own records.
 //!
-//! One sum over all ranks shows which of rank 0's files other ranks use too ([`shared`]). For files that rank 0 lacks, a bounded table of
-//! hashes does ([`users`]), and the lowest rank with the file describes it ([`described`]). That rank also writes the file's layouts and
-//! hints itself, since they do not fit.
+//! One element-wise maximum over all ranks shows which of rank 0's files other ranks use too ([`shared`]). For files that rank 0 lacks, a
+//! bounded table of hashes does ([`users`]), and the lowest rank with the file describes it ([`described`]). That rank also writes the
+//! file's layouts and hints itself, since they do not fit.
 
 mod calls;
 mod common;
@@ -63,6 +63,9 @@ impl Reduced {
 /// mode; then nothing is reduced. `plan`: holds rank 0's files. `notes`: this rank's notes, the same kinds on all ranks. Returns `None` on
 /// all ranks if there are no shared files or something failed. Collective: one call; one more if rank 0 does not have all files; two more
 /// if any files are shared.
+///
+/// # Errors
+/// Fails if the last agreement fails on this rank: the other ranks may have reduced its part already.
 pub(super) fn shared_files(
     world: &World,
     counted: Option<&Counted>,

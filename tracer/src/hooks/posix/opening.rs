@@ -77,7 +77,7 @@ fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     errno.restore();
 }
 
-/// Forgets what is known about a descriptor that was opened while recording is off; it is looked up at its first use.
+/// Forgets what is known about a descriptor that an unrecorded call has opened; it is looked up at its first use.
 fn unrecorded(number: c_int) -> c_int {
     if number >= 0 && record::is_on() && is_own_process() {
         handles::forget(number);

@@ -34,7 +34,7 @@ pub(crate) fn prepare() {
     NEXT.store(SYSCALL.address(), Ordering::Relaxed);
 }
 
-/// Number of system calls covered by the table; higher numbers are passed on unrecorded.
+/// Number of system call numbers that the table covers; calls from this number on are passed on unrecorded.
 const NUMBERS: usize = 512;
 
 /// System calls after which another process may run in this memory; they are noted and then passed on untouched.

@@ -86,8 +86,8 @@ fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Plac
     placed.by(manner)
 }
 
-/// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other processes
-/// may have appended meanwhile.
+/// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other threads
+/// and processes may have appended meanwhile.
 #[cold]
 fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();

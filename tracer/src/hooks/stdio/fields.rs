@@ -151,8 +151,9 @@ impl Fields {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
     }
 
-    /// Returns the number of bytes read by one call between the snapshots `self` and `after`. `None` if more than `limit`, or if the call
-    /// refilled the buffer, since such a call has first read the whole buffer.
+    /// Returns the number of bytes that one call, which reads at most `limit` bytes, has read between the snapshots `self` and `after`.
+    /// `None` if the call may have refilled the buffer: its bounds changed, the read position has not advanced, or `limit` exceeds the
+    /// buffer's content. (If a refill leaves the bounds unchanged and the position advanced, the call has read more than that content.)
     #[inline(always)]
     pub(super) fn read_until(&self, after: &Self, limit: usize) -> Option<u64> {
         let same =

@@ -29,7 +29,7 @@ pub(super) enum Moved {
 }
 
 impl Moved {
-    /// Returns the lower bound of the bytes transferred; negative if the call may have failed.
+    /// Returns the lower bound of the bytes transferred; -1 if the call may have failed without transferring any.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -154,7 +154,7 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the number of bytes read by a call that needed only the stream's buffer; `None` if it refilled the buffer.
+/// Returns the number of bytes read by a call that needed only the stream's buffer; `None` if it may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;

@@ -126,7 +126,7 @@ fn registering(
     result
 }
 
-/// Runs `call`, which unregisters all files of the ring.
+/// Runs `call`, after which no file is registered with the ring.
 fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let result = thread.in_library(call);

@@ -257,7 +257,7 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     errno.restore();
 }
 
-/// Returns the number of operations on open rings whose completion has not been seen.
+/// Returns the number of entries that the kernel accepted but the tracer never examined, on open rings used through system calls.
 pub(crate) fn unseen() -> u64 {
     let rings = rings::descriptors(0, c_uint::MAX);
     rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()

@@ -64,7 +64,7 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
 }
 
 /// Completes the bookkeeping after the submitting call has returned: removes entries that the kernel did not accept. Returns the target of
-/// an accepted entry.
+/// the last entry on a recorded file, if the kernel accepted any entry.
 pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<Sent> {
     let taken = queues.taken();
     if queues.flags & setup::POLLED != 0 {
@@ -108,8 +108,8 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
             return file;
         }
         let completion = queues.completion(index);
-        // The program may consume completions without a call, and the kernel may overwrite their slots: only the oldest completions that
-        // are still present are read.
+        // The program may consume completions without a call, and the kernel may overwrite their slots: reading continues at the oldest
+        // completion that is still present.
         let now = queues.completed();
         if now.wrapping_sub(index) > queues.most_completions() {
             ring.has_lost();

@@ -90,7 +90,7 @@ FROM dxt_new
 ON CONFLICT DO NOTHING;
 ";
 
-/// Returns the name of, and the SQL that creates, the partition for processes that started on `day` (days since 1970-01-01).
+/// Returns the name of, and the SQL that creates, the partition for processes whose tracing started on `day` (days since 1970-01-01).
 pub(super) fn partition(day: i64) -> Option<(String, String)> {
     let date = |day: i64| {
         let seconds = day.checked_mul(86_400)?;

@@ -97,8 +97,8 @@ impl Table {
     }
 }
 
-/// Creates the partition for processes that started on `day`. If the default partition already has rows of that day, all rows of the day
-/// stay there.
+/// Creates the partition for processes whose tracing started on `day`. If the default partition already has rows of that day, or this user
+/// may not create tables, all rows of the day go to the default partition.
 fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> {
     let Some((name, sql)) = schema::partition(day) else { return Ok(()) };
     if client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&name])?.get(0) {

@@ -43,7 +43,8 @@ const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector'
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
-/// Creates the view, or extends the view of an older version. Returns the reason if neither is possible.
+/// Creates the view, or extends the view of an older version. Returns the reason if neither is possible; `None` if only the right is
+/// missing.
 ///
 /// # Errors
 /// Fails if the connection is lost.

@@ -114,7 +114,8 @@ pub struct UnitGroup {
     pub least_ns: u64,
     /// Time in calls of all units together, ns.
     pub total_ns: u64,
-    /// Units, outliers first, then by slowdown, largest first; limited to the requested number.
+    /// Units: outliers first, then those slow only because of slow storage targets, then all others; each group sorted by slowdown, largest
+    /// first. Limited to the requested number.
     pub rows: Vec<UnitRow>,
 }
 

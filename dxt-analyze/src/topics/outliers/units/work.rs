@@ -1,9 +1,9 @@
 //! Operations, bytes and time of each unit (rank, node, file or storage target), by request size class. Only similar requests are then
 //! compared: small requests are slow everywhere.
 //!
-//!  For storage targets, only the layer whose calls reach storage counts. An operation that spans several targets counts on each of them;
-//!  its time is divided in proportion to bytes, the best available estimate. Operations that have only counters count if all of their
-//!  bytes are on one target.
+//! For storage targets, only the layer whose calls reach storage counts. An operation that spans several targets counts on each of them;
+//! its time is divided in proportion to bytes, the best available estimate. Operations that have only counters count if all of their
+//! bytes are on one target.
 
 use super::one_target::one_target;
 use super::windows::Near;

@@ -32,11 +32,11 @@ const HIDDEN: u64 = 10;
 /// up most of the mean.
 const BURSTS: f64 = 4.0;
 
-/// Reads with the same pattern by several processes, and the simulated effect of prefetching. A miss is a read whose bytes are not in the
-/// cache.
+/// Reads of one file with the same pattern, by one or several processes, and the simulated effect of prefetching. A miss is a read with
+/// bytes that are not in the cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct AheadRow {
-    /// Path of the file; if each process has its own file, the first one's.
+    /// Path of the file.
     pub file: String,
     /// Number of processes and threads with this pattern.
     pub processes: u64,
@@ -106,7 +106,8 @@ fn innermost(of: &Loop) -> &Loop {
     }
 }
 
-/// Returns the pattern as a candidate for prefetching if its reads are small and wait for storage; else `None`.
+/// Returns the pattern as a candidate for prefetching if its reads are small, wait for storage, and have enough time in between; else
+/// `None`.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;

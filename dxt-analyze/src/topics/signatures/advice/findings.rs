@@ -16,7 +16,7 @@ const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
-    // If the replay of the trace contradicts the cost model, the replay counts.
+    // No finding if the replay of the trace contradicts the cost model.
     let agreed = |row: &&StripeRow| row.replayed.and_then(|replayed| replayed.is_better) != Some(false);
     let costly = |row: &&StripeRow| row.costs_times.is_some_and(|times| times >= COSTS);
     let stripes = advice.stripes.iter().filter(costly).filter(agreed);

@@ -53,7 +53,8 @@ struct Found {
     by: BTreeMap<(u64, u64), u64>,
 }
 
-/// Returns the files on which most small calls are strided, most calls first. Omits calls that MPI-IO makes inside its own.
+/// Returns the files on which at least [`MOST`] of all reads (or writes) are strided, most strided calls first. Considers only POSIX calls
+/// that the program itself makes, not those that a library makes inside its own.
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     let mut by: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for one in signed.iter().filter(|one| one.whose.layer == Layer::Posix && one.whose.within == Within::Nothing) {

@@ -111,7 +111,8 @@ fn shape(l: &Loop) -> u64 {
     l.body.iter().fold(0, |h, n| (h ^ n.shape()).rotate_left(7).wrapping_mul(0x517c_c1b7_2722_0a95))
 }
 
-/// Returns the class of one loop nest. `again`: true if the stream of accesses contains an equal nest elsewhere.
+/// Returns the class of one loop nest. `again`: true if the stream of accesses contains elsewhere a nest that is equal except for offsets
+/// and times.
 #[must_use]
 pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64) -> Class {
     let mut all: Vec<&Leaf> = Vec::new();

@@ -8,7 +8,7 @@ use super::stack::Element;
 use super::times::Intervals;
 
 /// State of an access in a loop body (leaf). `values[k]` is (offset, length) at the start of the current iteration of the k-th loop around
-/// it, counted from the innermost loop. `values[0]` is the next access.
+/// it; k = 0 is the innermost loop, so `values[0]` is the next access.
 #[derive(Debug)]
 struct LeafState {
     op: u16,

@@ -250,8 +250,8 @@ impl Line {
         direction.shifts.iter().all(|s| s == first).then_some(*first)
     }
 
-    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`, and the line has exactly one direction; else
-    /// `None`.
+    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`. `None` if not, if the line does not have
+    /// exactly one direction, or if the nest's accesses differ in their shift.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
         let [direction] = self.directions.as_slice() else { return None };

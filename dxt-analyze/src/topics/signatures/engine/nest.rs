@@ -197,8 +197,8 @@ impl Node {
         }
     }
 
-    /// True if `a`, `b`, `c` can be three successive iterations of one node. If `open` is true, a loop in `c` may still grow, and those in
-    /// `a` and `b` must have equal counts.
+    /// True if `a`, `b`, `c` can be three successive iterations of one node. `open`: true if `c` may be a loop that still grows; loops `a`,
+    /// `b` and `c` must then have equal counts.
     pub(super) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
         match (a, b, c) {
             (Self::Leaf(a), Self::Leaf(b), Self::Leaf(c)) => {

@@ -1,8 +1,8 @@
 //! Loop recognition in one pass over a stream of accesses.
 //!
 //! Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. Other accesses are
-//! pushed onto the stack (`stack`), where three successive equal iterations become a loop. `resplit` and `turn` correct loops that include
-//! accesses of other loops. Memory is bounded, except for the resulting signature.
+//! pushed onto the stack (`stack`), where three successive iterations that differ by equal steps become a loop. `resplit` and `turn`
+//! correct loops that include accesses of other loops. Memory is bounded, except for the resulting signature.
 
 use super::access::{Access, Accesses};
 use super::cursor::NestCursor;

@@ -73,7 +73,7 @@ pub struct Residue {
     pub times: Intervals,
     /// Spatial order of successive accesses.
     pub succession: Succession,
-    /// The accesses themselves, for patterns across ranks; `None` if there are more than [`Residue::FEW`].
+    /// The accesses themselves, for patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
     pub few: Option<Vec<Access>>,
 }
 

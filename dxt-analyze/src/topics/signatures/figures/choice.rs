@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of time bins of the figures.
+/// Maximum number of time bins of the figures.
 pub const BINS: u32 = 240;
 /// Maximum number of offset rows in the figure of offsets over time.
 pub const ROWS: u64 = 96;

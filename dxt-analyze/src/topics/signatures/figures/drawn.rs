@@ -19,7 +19,7 @@ const SHADES: [u8; 4] = [30, 52, 76, 100];
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// Returns the three figures of a file; none if nothing was read or written.
+/// Returns the three figures of a file; without offsets over time if no call has an offset, and none if nothing was read or written.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;

@@ -176,7 +176,7 @@ impl Kind {
     fn add_calm(&mut self, choice: &Choice, near: &Near, calls: Stretch<'_>, shift: u64, ink: u8) {
         let at = near.bin as usize;
         let mut sum = Bin { calls: calls.start.len() as u64, ..Bin::NONE };
-        // The division is done only if a call may be the fastest: among calls of one length, only a shorter one can be.
+        // The division is done only if a call may be the fastest: among calls of one length, only one of shorter duration can be.
         let mut fastest = (0, u64::MAX);
         for row in calls.rows() {
             let busy_ns = row.end - row.start;

@@ -137,7 +137,8 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     let mut player = Player {
         cache: *cache,
         there: Extents::new(cache.size_bytes),
-        // Remembers evicted bytes, to recognise them if they are read later; sixteen times as large as the cache.
+        // Remembers prefetched bytes that were evicted unused, to recognise them if they are read later; sixteen times as large as the
+        // cache.
         gone: Extents::new(cache.size_bytes.saturating_mul(16)),
         outcome: Outcome::default(),
     };

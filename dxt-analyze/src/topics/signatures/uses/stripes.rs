@@ -62,7 +62,7 @@ pub enum OnLustre {
     Not {
         /// Next smaller stripe size that Lustre allows; `None` below 64 KiB.
         below: Option<u64>,
-        /// Next larger stripe size that Lustre allows; `None` from 4 GiB on.
+        /// Next larger stripe size that Lustre allows; `None` above [`LUSTRE_MOST_BYTES`].
         above: Option<u64>,
     },
 }

@@ -60,7 +60,7 @@ pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     sizes.flat_map(of_size).collect()
 }
 
-/// Returns the storage targets named by the active layouts, in ascending order.
+/// Returns the storage targets named by the active components of the layouts, in ascending order.
 #[must_use]
 pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
     let components = layouts.iter().flatten().flat_map(|layout| &layout.layout.components);

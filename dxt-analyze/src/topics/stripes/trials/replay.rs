@@ -160,7 +160,7 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// Prepares the simulation of `plan` for `files`; files without a known layout are skipped.
+    /// Prepares the simulation of `plan` for `files`; files without a layout are skipped.
     #[must_use]
     pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[Wanted]) -> Self {
         let most = plan.moments(files.len());

@@ -210,7 +210,7 @@ impl TargetLoad {
     }
 }
 
-/// Returns the index of the best layout if it is cheaper than the current one by `recommend_gain`.
+/// Returns the index of the best layout if cost of the current layout > (1 + `recommend_gain`) × cost of the cheapest.
 fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first()?;
     let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
@@ -218,8 +218,9 @@ fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     if is_better { best(trials, least) } else { None }
 }
 
-/// Returns the index of the cheapest layout other than the current one. Among layouts whose costs differ by less than a fifth of
-/// `recommend_gain`, prefers in this order: fewest targets, fewest contested stripes, the current stripe size, the smallest stripe size.
+/// Returns the index of the cheapest layout other than the current one. Among layouts whose cost exceeds the lowest
+/// by at most a fifth of `recommend_gain`, prefers in this order: fewest targets, fewest contested stripes, the current stripe size, the
+/// smallest stripe size.
 #[must_use]
 pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first().filter(|today| today.operations > 0)?;

@@ -1,6 +1,6 @@
 //! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are all on one target is as slow as
-//! this target. The target is to blame if other units were slow there too; the unit is then judged without its operations there. If no
-//! other unit used the target, the unit is judged as usual.
+//! this target. The target is to blame if at least half of the other units that used it were slow there too; the unit is then judged
+//! without its operations there. If no other unit used the target, the unit is judged as usual.
 
 use super::{Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
@@ -174,8 +174,8 @@ impl<'a> Blame<'a> {
         Self { units, there }
     }
 
-    /// Returns a unit and its score without the operations on targets that were slow for other units too; `None` if the unit used no such
-    /// target.
+    /// Returns a unit and its score without the operations on targets that were slow for at least half of the other units that used them;
+    /// `None` if the unit used no such target.
     pub(super) fn rest(&self, key: u64, judged: &Judged, least: &Thresholds) -> Option<(Unit, Score)> {
         let met = self.units.get(&key)?;
         let mut rest = met.elsewhere.clone();
