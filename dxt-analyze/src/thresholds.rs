@@ -147,6 +147,9 @@ thresholds! {
     recommend_gain: f64 = 0.1, "ratio",
         "How much less another layout must cost by the model to be recommended.",
         "ours";
+    stripe_sizes_apart: f64 = 4.0, "ratio",
+        "Ratio of the stripe sizes by cost model and by replay above which the output says why they differ.",
+        "ours: two steps of a factor of 2, between which costs hardly differ";
     phase_quiet_share: f64 = 0.01, "ratio",
         "Share of the time from the first call to the last that no call is in flight, from which an I/O phase ends.",
         "ours";
@@ -279,6 +282,11 @@ thresholds! {
     growth_min_calls: u64 = 10, "operations",
         "Least growth of calls that is a finding.",
         "ours";
+}
+
+/// Returns the words of a text that may name thresholds: runs of letters, digits and underscores.
+pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
 }
 
 impl Thresholds {

@@ -1,9 +1,10 @@
 //! Life cycle of the library: load, fork, MPI_Init, MPI_Finalize, process end. Decides what is recorded and when traces are written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
+mod choice;
+
 use crate::budget;
 use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode, WithDarshan};
-use crate::filters::Share;
 #[cfg(dxt_static)]
 use crate::notes::Note;
 use crate::real;
@@ -11,9 +12,11 @@ use crate::record::{self, State};
 use crate::say::say;
 use crate::{
     anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, hooks, job, memory, mpi,
-    process, random, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
+    process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
-use std::ffi::{CString, c_char, c_int};
+pub(crate) use choice::is_wanted;
+use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
+use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::{Next, Stay};
@@ -50,54 +53,6 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if !record::is_on() && !record::is_muted() {
         record::set_state(State::Off);
     }
-}
-
-/// True if this process may be recorded. Makes no system call if the environment turns tracing off, and only the calls listed at
-/// [`confined::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. A tracer linked into such a
-/// program never records it, just as the dynamic linker ignores LD_PRELOAD for such programs.
-pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
-    if real::is_secure() {
-        return cfg!(not(dxt_static)) && confined::may_start(&secure::Site) && secure::may_start();
-    }
-    !config::is_off(environment) && confined::may_start(environment)
-}
-
-/// True if the settings select this process, which has rank `rank`. Does not check whether the job as a whole is recorded.
-fn is_chosen(rank: i32) -> bool {
-    let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
-    config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key() && !STANDS_BY.load(Ordering::Relaxed)
-}
-
-/// True if settings are invalid or the configuration file disables recording. This rank then records nothing, but still joins the
-/// collective steps of the other ranks.
-static STANDS_BY: AtomicBool = AtomicBool::new(false);
-
-/// True if this process knows that no process of the job is recorded (kill switch, sampling). The recording state is then Muted, not
-/// Off: ranks that see the kill switch must still join collective steps, or ranks that do not see it would wait for them.
-static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
-
-/// True if no process of the job is recorded: the kill switch file exists, the job is not in the sample, the anonymization key is missing,
-/// or settings are invalid.
-fn leaves_out_job(config: &Config) -> bool {
-    let sampled =
-        |share: Share| share.contains(random::scattered(job::identity().map_or("", |job| &job.name).as_bytes()));
-    STANDS_BY.load(Ordering::Relaxed)
-        || anonymize::lacks_key()
-        || exists(&config.site.kill_switch)
-        || !config.site.sample.is_none_or(sampled)
-}
-
-/// True if a file exists at `path`, symbolic links followed; false for an empty path.
-fn exists(path: &[u8]) -> bool {
-    let Ok(name) = CString::new(path) else { return false };
-    // SAFETY: the name ends in NUL. Raw system call, since access(2) may be wrapped.
-    !path.is_empty()
-        && unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) } == 0
-}
-
-/// True if this may become an MPI process without loading the MPI library later: a launcher assigned it a rank, or MPI is linked.
-fn looks_like_mpi(rank: i32) -> bool {
-    rank >= 0 || mpi::is_linked()
 }
 
 /// Cleans up in an untraced process that was a traced program before exec(3): removes that program's spool, and returns its share of the

@@ -33,9 +33,9 @@ pub(crate) struct Jobs<'a> {
     /// Directory of the files that a replay reads and writes; `None` for [`FILES`].
     directory: Option<&'a Path>,
     force: bool,
-    partial: Option<TempDir>,
-    /// True if this export created the directory, which is then removed on failure.
-    made: bool,
+    /// Folder in which the files are made. Dropped before `made`, whose directory must be empty then.
+    partial: TempDir,
+    made: Made<'a>,
     files: Files,
     iologs: Vec<Iolog>,
     names: HashSet<String>,
@@ -54,11 +54,12 @@ impl<'a> Jobs<'a> {
         let named = directory.map_or(FILES, |named| named.to_str().unwrap_or_default());
         let files = Files::new(named).map_err(|error| UsageError(format!("--directory: {error}")))?;
         let failed = || format!("failed to write {}", place.display());
-        let made = std::fs::symlink_metadata(place).is_err();
+        let is_new = std::fs::symlink_metadata(place).is_err();
         std::fs::create_dir_all(place).with_context(failed)?;
+        let made = Made(is_new.then_some(place));
         let filled = !force && std::fs::read_dir(place).with_context(failed)?.next().is_some();
         ensure!(!filled, "{}: the directory is not empty; --force replaces files of the same names in it", failed());
-        let partial = Some(workshop(place).with_context(failed)?);
+        let partial = workshop(place).with_context(failed)?;
         let (iologs, names, counts) = (Vec::new(), HashSet::new(), Counts::default());
         Ok(Self { place, directory, force, partial, made, files, iologs, names, counts })
     }
@@ -70,7 +71,7 @@ impl<'a> Jobs<'a> {
         timing: Timing,
         name: impl FnOnce() -> String,
     ) -> Result<()> {
-        let folder = self.partial.as_ref().map(|partial| partial.path().to_owned()).unwrap_or_default();
+        let folder = self.partial.path();
         let place = folder.join(format!("{}.partial", self.iologs.len()));
         let mut out = BufWriter::new(create_new(&place)?);
         let counts = self.files.iolog(calls, timing, &mut out)?;
@@ -105,7 +106,7 @@ impl<'a> Jobs<'a> {
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = format!("failed to write {}", self.place.display());
         self.put().context(failed)?;
-        self.made = false;
+        self.made.0 = None;
         self.say();
         Ok(())
     }
@@ -113,25 +114,25 @@ impl<'a> Jobs<'a> {
     fn put(&self) -> Result<()> {
         ensure!(
             !self.iologs.is_empty(),
-            "no reads or writes that reach the system and whose offsets are known are among these segments"
+            "nothing to play: no reads or writes that reach the system and whose offsets are known"
         );
-        let (place, Some(partial)) = (self.place, &self.partial) else { return Ok(()) };
+        let (place, folder) = (self.place, self.partial.path());
         if self.directory.is_some() {
             check_names(place, &self.files, self.force)?;
         }
         let mut names: Vec<&str> = self.iologs.iter().map(|iolog| iolog.file.as_str()).collect();
         let text = job_file(self.iologs.iter().map(|iolog| (iolog.name.as_str(), iolog.file.as_str())))?;
-        create_new(&partial.path().join(REPLAY))?.write_all(text.as_bytes())?;
+        create_new(&folder.join(REPLAY))?.write_all(text.as_bytes())?;
         names.push(REPLAY);
         let preparation = self.files.preparation();
         if let Some(text) = &preparation {
-            create_new(&partial.path().join(PREPARE))?.write_all(text.as_bytes())?;
+            create_new(&folder.join(PREPARE))?.write_all(text.as_bytes())?;
             names.push(PREPARE);
         }
         let targets: Vec<PathBuf> = names.iter().map(|name| place.join(name)).collect();
         let target = |path| Target::new(path, Ours::Never, self.force);
         targets.iter().try_for_each(|path| target(path).check())?;
-        names.iter().zip(&targets).try_for_each(|(name, path)| target(path).take(&partial.path().join(name)))?;
+        names.iter().zip(&targets).try_for_each(|(name, path)| target(path).take(&folder.join(name)))?;
         if self.directory.is_none() {
             std::fs::create_dir_all(place.join(FILES))?;
         }
@@ -162,12 +163,14 @@ impl<'a> Jobs<'a> {
     }
 }
 
-impl Drop for Jobs<'_> {
+/// Directory that was created here and is removed on drop if it is empty, as it was when created.
+struct Made<'a>(Option<&'a Path>);
+
+impl Drop for Made<'_> {
     fn drop(&mut self) {
-        self.partial = None;
-        if self.made {
-            // The directory is removed only if it is empty, as it was when created.
-            let _ = std::fs::remove_dir(self.place);
+        if let Some(place) = self.0 {
+            // It stays if something is in it.
+            let _ = std::fs::remove_dir(place);
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Agent of `live`: finds spools, polls them, and delivers new calls to the destinations.
 
+mod gaps;
+
+use self::gaps::{add, note};
 use super::board::Board;
 use super::event::Event;
 use super::held::{Held, Kept, Wanted};
-use super::interval::{Interval, LeftOut, NotSeen, OTHERS, Open};
+use super::interval::{Interval, LeftOut, NotSeen, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::SavedState;
@@ -416,38 +419,6 @@ impl Agent {
         }
     }
 
-    /// Returns the data that tracers have reported as not recorded so far.
-    fn left_out(&self) -> LeftOut {
-        let mut all = self.gone_left_out.clone();
-        self.held.iter().for_each(|held| note(&mut all, held));
-        all
-    }
-
-    fn not_seen(&self) -> NotSeen {
-        let mut all = self.gone;
-        self.held.iter().for_each(|held| add(&mut all, held));
-        self.add_others(&mut all);
-        // Not in the saved state (see `gone`): a resumed agent may still open these.
-        all.spools += self.unopened;
-        all
-    }
-
-    /// Returns the gaps for the saved state, excluding those that the open spools report themselves.
-    fn gone(&self) -> NotSeen {
-        let mut all = self.gone;
-        self.add_others(&mut all);
-        all
-    }
-
-    fn add_others(&self, all: &mut NotSeen) {
-        // Spools that an earlier agent was reading and whose processes ended before this agent started.
-        all.spools += self.watch.missed() + self.earlier.left();
-        for outlet in &self.outlets {
-            all.dropped += outlet.dropped();
-            all.other_operations += outlet.other_operations();
-        }
-    }
-
     /// Delivers the intervals that ended before `until_unix_ns`. `is_last` marks the last delivery of the agent.
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
@@ -514,20 +485,4 @@ impl Agent {
 
 fn offer(held: &mut [Held], spill: Found) -> Option<Found> {
     held.iter_mut().try_fold(spill, |spill, held| held.offer(spill).err())
-}
-
-fn note(all: &mut LeftOut, held: &Held) {
-    for left_out in &held.left_out {
-        let what = if all.len() < MOST_LEFT_OUT || all.contains_key(&left_out.what) { &*left_out.what } else { OTHERS };
-        let count = all.entry(what.to_owned()).or_default();
-        *count = count.saturating_add(left_out.count);
-    }
-}
-
-fn add(all: &mut NotSeen, held: &Held) {
-    let follower = held.follower();
-    all.counted = all.counted.saturating_add(follower.folded());
-    all.taken_back += follower.taken_back();
-    all.damaged += follower.damaged();
-    all.names += held.forgotten;
 }

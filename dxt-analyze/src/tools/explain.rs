@@ -4,7 +4,7 @@ use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::thresholds::Threshold;
+use crate::thresholds::{Threshold, names_in};
 use crate::topics::codes;
 use anyhow::Result;
 use serde::Serialize;
@@ -50,8 +50,7 @@ pub fn explain(args: &Args) -> Result<Explained> {
     })?;
     let explanation = found.explanation();
     let mut thresholds = crate::session::thresholds(args.thresholds.as_deref())?.all();
-    let words = |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    thresholds.retain(|threshold| words(explanation.computed).any(|word| word == threshold.name));
+    thresholds.retain(|threshold| names_in(explanation.computed).any(|word| word == threshold.name));
     Ok(Explained { codes: vec![explanation], thresholds, one: true })
 }
 

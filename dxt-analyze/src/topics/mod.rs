@@ -126,7 +126,7 @@ mod tests {
     fn thresholds_that_explanations_name_exist() {
         let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
         for code in codes() {
-            let words = code.explanation().computed.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let words = crate::thresholds::names_in(code.explanation().computed);
             // Variables of the tracer are excepted.
             for word in words.filter(|word| word.contains('_') && !word.starts_with("DXT_")) {
                 assert!(known.contains(&word), "{}: {word} is no threshold", code.name());

@@ -1,8 +1,6 @@
 //! Tests of `advise` and `commands` on simulated jobs with a known fault: the output fits the file system, the MPI library and the job's
 //! size.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use dxt_synth::faults::{Choice, write};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

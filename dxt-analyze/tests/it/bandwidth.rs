@@ -1,7 +1,5 @@
 //! Tests of the three definitions of bandwidth, on calls with known times and on Darshan logs with published numbers.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{job, json, op, process, put, run, stdout, trace};
 use serde_json::Value;
 use std::path::Path;

@@ -2,8 +2,6 @@
 //! itself; ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a
 //! healthy counterpart.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, trace};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! Tests of CSV and JSON rows of the LDMS-Darshan connector as input. Rows written by `live` read back as the original trace; files found
 //! at sites are read if possible.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::{Builder, EPOCH, json, op, put, run, stdout};
 use dxt_analyze::live::about::{Process, Target};
 use dxt_analyze::live::event::{Event, Key};

@@ -1,8 +1,6 @@
 //! Tests of input and output files. Special files are refused with a message that names them, without waiting; sparse files cost no memory;
 //! links are not followed. Outputs get the access rights of their trace, and control characters in names are escaped.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::{command, hdf5, job, op, process, put, small, text, trace};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};

@@ -1,8 +1,6 @@
 //! Tests of `export --to fio` by replay: fio runs the exported jobs under the tracer. The access patterns equal those of the original
 //! trace, except for file names, and the original files stay unchanged.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{json, run, stdout, text};
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
 use serde_json::Value;

@@ -2,7 +2,6 @@
 //! ends when the consumer stops. Row contents are compared with Parquet by python/tests.
 
 #![cfg(feature = "parquet")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use dxt_analyze::frames::stream::{Damage, Next, Segments};
 use dxt_analyze::frames::{Opened, Table};

@@ -1,8 +1,6 @@
 //! Tests of the source code's structure: module dependencies have no cycles (except between a folder's modules), so that each module can be
 //! understood from those that it uses.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

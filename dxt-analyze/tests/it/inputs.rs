@@ -1,7 +1,5 @@
 //! Tests of command-line inputs: standard input, files that are no traces, filters that select nothing, `--quiet`, `generate`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::{command, job, process, put, run, small, trace};
 use std::io::Write;
 use std::process::{Output, Stdio};

@@ -1,6 +1,8 @@
 //! Tests of the analyzer, linked as one program to save build time: each separate program would link the whole analyzer. `bombs` is
 //! separate as it has its own allocator.
 
+#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+
 mod advice;
 mod bandwidth;
 mod browser;
@@ -15,6 +17,7 @@ mod counters;
 mod damage;
 mod darshan;
 mod darshan_counted;
+mod darshan_modified;
 mod darshan_targets;
 mod darshan_whole;
 mod details;

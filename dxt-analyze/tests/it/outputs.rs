@@ -1,8 +1,6 @@
 //! Tests of machine-readable output, for every command that clap knows: column values fit the units in the column names, and tables without
 //! rows have headers. No share exceeds 1, for real and for damaged logs.
 
-#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
-
 use crate::common::{command, job, logs, op, process, put, small, text, trace};
 use darshan_log::{Log, Module};
 use dxt_analyze::cli::args::command as known;

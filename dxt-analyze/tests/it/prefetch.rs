@@ -2,8 +2,6 @@
 //! request: first unchanged, then with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` derives from the first trace. The test
 //! checks the reads that miss the page cache, and that `compare` shows the predicted gain.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{json, stdout, text};
 use crate::fuse::Mount;
 use crate::harness::{Launch, Scratch, workload};

@@ -1,8 +1,6 @@
 //! Test that `scripts/read_trace.py`, a reader written from FORMAT.md alone, prints the same as `dump --format csv`. If the outputs differ,
 //! the specification or one of the readers is wrong.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

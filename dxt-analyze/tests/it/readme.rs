@@ -1,7 +1,5 @@
 //! Test of the README: its sample output and its picture of the page must be up to date.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::common::command;
 use sha2::{Digest, Sha256};
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Tests of advice derived from signatures (access patterns), on traces in which every access is known: prefetching, one call instead of a
 //! loop, stripe sizes, findings.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, trace};
 use serde_json::Value;
 

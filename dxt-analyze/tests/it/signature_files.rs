@@ -1,7 +1,5 @@
 //! Tests of the files that `signatures` writes: protocol buffers, decoded by protoc, and SVG figures.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, run, skip, stdout, text, trace};
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -1,8 +1,6 @@
 //! Tests of `signatures` (access patterns) with overlapping calls: logs that do not distinguish threads, and nonblocking operations that
 //! are started and completed by different calls. Calls are ordered by start time, and the output says so.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{job, json, op, process, put, stdout, text, trace};
 use darshan_log::write::{DxtVersion, Writer};
 use darshan_log::{Api, CounterRecord, DxtRecord, Job, Module, Mount, Segment, record_id};

@@ -2,8 +2,6 @@
 //! records of varying size, calls under a file view. Variants: varying blocks, ranks in another order or missing, and accesses without a
 //! pattern.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, trace};
 use serde_json::{Value, json as value};
 use std::collections::BTreeSet;

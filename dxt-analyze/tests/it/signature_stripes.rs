@@ -1,8 +1,6 @@
 //! Tests of recommended stripe sizes and counts for each phase of a file: results of `signatures` agree with those of `stripes` for the
 //! phase's time range.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use dxt_synth::lustre::attribute;
 use serde_json::Value;
@@ -45,6 +43,7 @@ fn rows(found: &Value) -> Vec<&Value> {
 #[test]
 fn each_phase_has_what_a_replay_of_its_time_finds() {
     let folder = tempfile::tempdir().unwrap();
+    let mut far = 0;
     for (stripe_bytes, osts) in [(64 << 10, &[3, 5, 7, 9][..]), (1 << 20, &[3, 5, 7, 9]), (1 << 20, &[3])] {
         let path = put(folder.path(), "a.dxt", &trace(&job("stripes", 4), phases(stripe_bytes, osts)));
         let found = json(&["signatures", "--format", "json", &path], 0);
@@ -66,11 +65,16 @@ fn each_phase_has_what_a_replay_of_its_time_finds() {
             let share = same["cost_bytes"].as_f64().unwrap() / today["cost_bytes"].as_f64().unwrap();
             assert_eq!(replayed["costs_of_today"].as_f64(), Some(share), "{time}");
             assert_eq!(replayed["is_better"], !file["recommended"].is_null());
+            let model = row["lustre_bytes"].as_u64().unwrap();
+            let is_near = model.max(mine[0]) <= 4 * model.min(mine[0]);
+            assert_eq!(replayed["why_apart"] == "", is_near, "{row:#}");
+            far += usize::from(!is_near);
             if let Some(recommended) = file["recommended"].as_u64() {
                 assert_eq!(of(&trials[usize::try_from(recommended).unwrap()]), mine, "{time}");
             }
         }
     }
+    assert!(far > 0, "model and replay never differ by more than 4 times");
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Tests of `signatures` under strided MPI-IO file views: the view is the inner dimension of the pattern, and views that the trace lacks
 //! are reported.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, op, process, put, stdout, text, trace};
 use crate::harness::{Compiler, Launch, Scratch, workload_with};
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! Tests of `signatures` (access patterns) on traces in which every access is known: the patterns are the expected ones, and `--verify`
 //! finds no error.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{Builder, job, json, logs, op, process, put, run, stdout, text, trace};
 use serde_json::Value;
 use std::fmt::Write as _;

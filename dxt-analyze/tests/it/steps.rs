@@ -1,8 +1,6 @@
 //! Tests of `counters` values that depend on successive calls, on known traces: signed strides, seeks, alignment by mode, and the time that
 //! files were open.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use crate::common::{job, json, op, process, put, run, stdout, trace};
 use serde_json::{Value, json as value};
 use std::path::Path;

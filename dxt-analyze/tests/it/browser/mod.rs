@@ -1,6 +1,5 @@
 //! Tests of the report page in a real browser: opened as a file and served by `serve`, by pointer and by keyboard. Reported as skipped
 //! without Chromium.
-#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 pub(crate) mod driver;
 mod names;

@@ -1,8 +1,6 @@
 //! Five runs of a program like mpi-io-test. In the second run, storage becomes slow in the middle of the writes. Reference results are
 //! derived from the traces, and are compared with those of `corpus` and of database queries.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 use super::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
 //! Helpers that build small traces in memory with the writer of trace-format, and run dxt-analyze on files.
-#![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part of it")]
-#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,15 +13,15 @@ use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Region, ThreadSegments, file};
 
 /// Operation codes in the operation table of [`job`].
-pub mod op {
-    pub const POSIX_OPEN: u16 = 1;
-    pub const POSIX_READ: u16 = 2;
-    pub const POSIX_WRITE: u16 = 3;
-    pub const POSIX_CLOSE: u16 = 4;
-    pub const MPIIO_WRITE_ALL: u16 = 5;
-    pub const STDIO_WRITE: u16 = 6;
-    pub const HDF5_WRITE_ALL: u16 = 7;
-    pub const HDF5_READ: u16 = 8;
+pub(crate) mod op {
+    pub(crate) const POSIX_OPEN: u16 = 1;
+    pub(crate) const POSIX_READ: u16 = 2;
+    pub(crate) const POSIX_WRITE: u16 = 3;
+    pub(crate) const POSIX_CLOSE: u16 = 4;
+    pub(crate) const MPIIO_WRITE_ALL: u16 = 5;
+    pub(crate) const STDIO_WRITE: u16 = 6;
+    pub(crate) const HDF5_WRITE_ALL: u16 = 7;
+    pub(crate) const HDF5_READ: u16 = 8;
 }
 
 fn ops() -> Vec<OpDef> {
@@ -41,7 +39,7 @@ fn ops() -> Vec<OpDef> {
 }
 
 /// Returns the job block of job `key` with `ranks` ranks (0: without MPI).
-pub fn job(key: &str, ranks: u32) -> Job {
+pub(crate) fn job(key: &str, ranks: u32) -> Job {
     let mpi = (ranks > 0).then(|| Mpi { ranks, family: "MPICH".into(), version: "4.0".into() });
     let info = JobInfo {
         key: key.into(),
@@ -56,16 +54,16 @@ pub fn job(key: &str, ranks: u32) -> Job {
 }
 
 /// Default start of all processes, in ns since 1970-01-01 UTC.
-pub const EPOCH: i64 = 1_700_000_000_000_000_000;
+pub(crate) const EPOCH: i64 = 1_700_000_000_000_000_000;
 
 /// Process of a trace under construction: its tables and the segments (recorded calls) of each thread.
-pub struct Builder {
+pub(crate) struct Builder {
     pub process: Process,
     pub threads: Vec<(u32, Vec<Segment>)>,
 }
 
 /// Returns a process of `rank` on `node`, with pid 1000 + rank and one thread whose tid equals the pid.
-pub fn process(rank: i32, node: &str) -> Builder {
+pub(crate) fn process(rank: i32, node: &str) -> Builder {
     let pid = (1000 + rank) as u32;
     let info = ProcessInfo {
         rank,
@@ -83,7 +81,7 @@ pub fn process(rank: i32, node: &str) -> Builder {
 
 impl Builder {
     /// Returns the index of the file `path` in the process's file table, adding the file if it is new.
-    pub fn file(&mut self, path: &str) -> u32 {
+    pub(crate) fn file(&mut self, path: &str) -> u32 {
         let hash = path_hash(path.as_bytes());
         let files = &mut self.process.files;
         files.iter().position(|file| file.hash == hash).unwrap_or_else(|| {
@@ -93,7 +91,7 @@ impl Builder {
     }
 
     /// Returns the ID of the stream (combination of file, operation and flags), adding the stream if it is new.
-    pub fn stream(&mut self, path: &str, op: u16, flags: u8) -> u32 {
+    pub(crate) fn stream(&mut self, path: &str, op: u16, flags: u8) -> u32 {
         let file = self.file(path);
         let streams = &mut self.process.streams;
         let known = streams.iter().position(|stream| (stream.file, stream.op, stream.flags) == (file, op, flags));
@@ -106,26 +104,35 @@ impl Builder {
 
     /// Adds a call to thread 0, as one segment. Times are in ns since the process's epoch.
     #[expect(clippy::too_many_arguments, reason = "a segment and its stream")]
-    pub fn add(&mut self, path: &str, op: u16, flags: u8, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
+    pub(crate) fn add(
+        &mut self,
+        path: &str,
+        op: u16,
+        flags: u8,
+        offset: i64,
+        length: u64,
+        start: u64,
+        end: u64,
+    ) -> &mut Self {
         let stream = self.stream(path, op, flags);
         self.threads[0].1.push(Segment::new(StreamId(stream), offset, length, start, end));
         self
     }
 
     /// Adds a failed call without data. All failures of operation `op` on this file get the error number `errno`.
-    pub fn fail(&mut self, path: &str, op: u16, errno: u16, start: u64, end: u64) -> &mut Self {
+    pub(crate) fn fail(&mut self, path: &str, op: u16, errno: u16, start: u64, end: u64) -> &mut Self {
         let stream = self.stream(path, op, stream_flags::FAILED);
         self.process.streams[stream as usize].errno = errno;
         self.add(path, op, stream_flags::FAILED, -1, 0, start, end)
     }
 
     /// Adds a POSIX write that is not nested in any other call.
-    pub fn write(&mut self, path: &str, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
+    pub(crate) fn write(&mut self, path: &str, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
         self.add(path, op::POSIX_WRITE, 0, offset, length, start, end)
     }
 
     /// Encodes the process as region `number` of a trace file.
-    pub fn region(&mut self, number: u32) -> Region {
+    pub(crate) fn region(&mut self, number: u32) -> Region {
         let mut encoder = Encoder::new().unwrap();
         let threads: Vec<ThreadSegments<'_>> = self
             .threads
@@ -137,25 +144,25 @@ impl Builder {
 }
 
 /// Encodes a complete trace file.
-pub fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
+pub(crate) fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
     let regions = processes.iter_mut().enumerate().map(|(number, process)| process.region(number as u32)).collect();
     file(&mut Encoder::new().unwrap(), job, regions).unwrap()
 }
 
 /// Runs dxt-analyze with `args`, and returns its output and exit status.
-pub fn run(args: &[&str]) -> Output {
+pub(crate) fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
 /// Returns a command that runs dxt-analyze, not yet started, without environment variables that could affect it.
-pub fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.args(args).env_remove("NO_COLOR").env("TERM", "xterm");
     command
 }
 
 /// Runs dxt-analyze, asserts its exit code, and returns its standard output.
-pub fn stdout(args: &[&str], code: i32) -> String {
+pub(crate) fn stdout(args: &[&str], code: i32) -> String {
     let output = run(args);
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
@@ -163,19 +170,19 @@ pub fn stdout(args: &[&str], code: i32) -> String {
 }
 
 /// Runs dxt-analyze, asserts its exit code, and returns its standard output as JSON.
-pub fn json(args: &[&str], code: i32) -> serde_json::Value {
+pub(crate) fn json(args: &[&str], code: i32) -> serde_json::Value {
     serde_json::from_str(&stdout(args, code)).unwrap()
 }
 
 /// Writes `bytes` to the file `name` in `folder`; returns its path.
-pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
+pub(crate) fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
 /// Returns four ranks on two nodes. Each opens a file, writes twice through MPI-IO (with nested POSIX writes), reads once and closes.
-pub fn small() -> (Job, Vec<Builder>) {
+pub(crate) fn small() -> (Job, Vec<Builder>) {
     let processes = (0..4)
         .map(|rank| {
             let mut process = process(rank, if rank < 2 { "node1" } else { "node2" });
@@ -197,7 +204,7 @@ pub fn small() -> (Job, Vec<Builder>) {
 
 /// Encodes a trace of two ranks with an HDF5 file each; both files have a data set of the same path. Each rank writes through HDF5, MPI-IO
 /// and POSIX, and reads. The trace also contains MPI-IO hints and datatypes.
-pub fn hdf5() -> Vec<u8> {
+pub(crate) fn hdf5() -> Vec<u8> {
     let processes = (0..2)
         .map(|rank| {
             let mut process = process(rank, "node1");
@@ -250,18 +257,18 @@ pub fn hdf5() -> Vec<u8> {
 
 /// Reports a skipped test whose requirement scripts/setup.sh could install. The message bypasses output capture; CI treats it as a failure
 /// (scripts/test.sh).
-pub fn skip(what: &str) {
+pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
 /// Reports a skipped test that this machine cannot run, or whose input files are missing.
-pub fn skip_here(what: &str) {
+pub(crate) fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
 /// Returns the Python interpreter of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules. Otherwise reports
 /// the test `what` as skipped.
-pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
+pub(crate) fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     let python = python_with(modules);
     if python.is_none() {
         skip(&format!("{what}: no Python with the modules {} (DXT_TEST_PYTHON)", modules.join(", ")));
@@ -270,7 +277,7 @@ pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
 }
 
 /// Returns the Python interpreter of the tests if it has these modules. Otherwise returns `None` without a message.
-pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
+pub(crate) fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
     let python = named.unwrap_or_else(|| project.join("target/test-venv/bin/python3"));
@@ -280,7 +287,7 @@ pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
 }
 
 /// Returns the Darshan logs in the project's test data and in the folder that `DXT_DARSHAN_LOGS` names.
-pub fn logs() -> Vec<PathBuf> {
+pub(crate) fn logs() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
         Some(folder) => folders.push(PathBuf::from(folder)),
@@ -293,13 +300,13 @@ pub fn logs() -> Vec<PathBuf> {
     out
 }
 
-pub fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
 /// Writes a Darshan log of two ranks that has only heat maps: the ranks write 1,000 and 2,000 bytes between 0.5 and 1 s, and 7 bytes each
 /// later.
-pub fn heat_log(folder: &Path) -> String {
+pub(crate) fn heat_log(folder: &Path) -> String {
     let of_rank = |rank: i64| darshan_log::HeatmapRecord {
         id: darshan_log::record_id(b"heatmap:POSIX"),
         rank,

@@ -1,8 +1,6 @@
 //! Tests of `corpus`: one row per job with the same numbers as other commands give, totals equal to the sums of the rows, and a line per
 //! unreadable file.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod broken;
 mod crashes;
 mod engines;

@@ -1,8 +1,6 @@
 //! Tests of `export`: each format has the right content for known traces, is equal for any number of threads, and can be read by other
 //! programs.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod outside;
 mod perfetto;
 mod rows;

@@ -1,7 +1,5 @@
 //! Tests of the agents `live` and `serve --live`, which follow running programs.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-
 mod browser;
 mod destinations;
 mod exact;

@@ -1,8 +1,6 @@
 //! Tests of the destinations of `live` (databases, message servers) with real servers. Each server runs on loopback, with its data in a
 //! folder of the test. Tests of a destination are built only with its cargo feature (`live-http`, `postgres`, `nats`).
 
-#![expect(clippy::unwrap_used, reason = "tests end where something fails")]
-
 #[cfg(feature = "postgres")]
 mod grafana;
 #[cfg(feature = "live-http")]

@@ -1,8 +1,6 @@
 //! Tests of `recover` (makes traces from the spools of killed processes) with a missing spool, with files that are not spools, and with
 //! unfinished spools.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 #[path = "../../../../trace-format/tests/common/spool.rs"]
 mod built;
 mod stale;

@@ -6,6 +6,7 @@ use crate::limits::TRIAL_FILES;
 use crate::model::{FileLayout, LayoutOrigin, Run};
 use crate::progress::Bar;
 use crate::scan::scan;
+use crate::thresholds::Thresholds;
 use crate::topics::signatures::uses::stripes::{LUSTRE_STEP_BYTES, OnLustre, on_lustre};
 use crate::topics::stripes::trials::plan::{Candidate, Plan, grid, known_osts};
 use crate::topics::stripes::trials::replay::{Replay, Wanted};
@@ -25,10 +26,12 @@ pub struct Replayed {
     pub stripe_bytes: u64,
     /// Best stripe count.
     pub stripe_count: u64,
-    /// Cost of the file's current layout relative to the best; `None` if the layout is unknown.
+    /// Cost of the best layout relative to the file's current one; `None` if the current layout is unknown.
     pub costs_of_today: Option<f64>,
     /// Cost of the stripe size that the cost model recommends, with its best stripe count, relative to the best.
     pub costs_of_model: Option<f64>,
+    /// Reason why the cost model recommends quite another stripe size; empty if it does not.
+    pub why_apart: &'static str,
     /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
     pub is_better: Option<bool>,
 }
@@ -67,14 +70,38 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
         let Some((today, best)) = trial(0).zip(best(&found.trials, &run.thresholds).and_then(trial)) else { continue };
         let is_known = !found.is_guess;
         let of_model = found.trials.iter().filter(|one| one.stripe_size == row.lustre_bytes);
+        let costs_of_model = of_model.min_by_key(|one| one.cost_bytes).and_then(|model| share(model, best));
         row.replayed = Some(Replayed {
-            costs_of_model: of_model.min_by_key(|one| one.cost_bytes).and_then(|model| share(model, best)),
+            costs_of_model,
+            why_apart: why_apart(row, today.operations, best.stripe_size, costs_of_model, &run.thresholds),
             operations: today.operations,
             stripe_bytes: best.stripe_size,
             stripe_count: best.stripe_count,
             costs_of_today: is_known.then(|| share(best, today)).flatten(),
             is_better: is_known.then_some(found.recommended.is_some()),
         });
+    }
+}
+
+/// Returns [`Replayed::why_apart`] of a row whose best stripe size by replay of `operations` calls is `replay_bytes`.
+fn why_apart(
+    row: &StripeRow,
+    operations: u64,
+    replay_bytes: u64,
+    costs_of_model: Option<f64>,
+    thresholds: &Thresholds,
+) -> &'static str {
+    let (model, replay) = (row.lustre_bytes.max(1) as f64, replay_bytes.max(1) as f64);
+    if (model / replay).max(replay / model) <= thresholds.stripe_sizes_apart {
+        return "";
+    }
+    let requests = row.bytes.checked_div(row.request_bytes).unwrap_or(0);
+    if costs_of_model.is_some_and(|times| times <= 1.0 + thresholds.recommend_gain) {
+        "either costs the same by replay"
+    } else if operations > requests {
+        "the file has other requests in that time"
+    } else {
+        "the replay counts stripes that ranks share, and the busiest target"
     }
 }
 

@@ -24,12 +24,6 @@ const RANKS: usize = 64;
 const REQUESTS: usize = 32;
 /// Maximum number of patterns to examine, those with most bytes.
 const PATTERNS: usize = 8;
-/// Ratio between the stripe sizes by cost model and by replay above which the output explains the difference.
-const MOST_APART: f64 = 4.0;
-/// Maximum cost ratio at which two layouts count as equally good.
-const SAME_COST: f64 = 1.1;
-/// Ratio of replayed calls to the pattern's requests above which the file is considered to have other requests too.
-const OTHERS: f64 = 1.5;
 /// Minimum number of requests in a pattern.
 const FEWEST: u64 = 16;
 
@@ -79,24 +73,6 @@ pub struct StripeRow {
 }
 
 impl StripeRow {
-    /// Returns the reason why replay and cost model recommend very different stripe sizes; empty if they do not.
-    #[must_use]
-    pub fn why_apart(&self) -> &'static str {
-        let Some(replayed) = &self.replayed else { return "" };
-        let (model, replay) = (self.lustre_bytes.max(1) as f64, replayed.stripe_bytes.max(1) as f64);
-        if (model / replay).max(replay / model) <= MOST_APART {
-            return "";
-        }
-        let requests = self.bytes.checked_div(self.request_bytes).unwrap_or(0);
-        if replayed.costs_of_model.is_some_and(|times| times <= SAME_COST) {
-            "either costs the same by replay"
-        } else if replayed.operations as f64 > OTHERS * requests as f64 {
-            "the file has other requests in that time"
-        } else {
-            "the replay counts stripes that ranks share, and the busiest target"
-        }
-    }
-
     /// Returns the best stripe size and count by replay, as in `4M x 8`; empty if there was no replay.
     #[must_use]
     pub fn by_replay(&self) -> String {

@@ -107,7 +107,8 @@ fn stripes(advice: &Advice, top: usize) -> Table {
         .csv("targets_per_process", |row| Cell::Count(row.targets_per_process));
     let of_model =
         |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_of_model), Cell::Times);
-    let why = |row: &&StripeRow| Cell::text(row.why_apart());
+    let why_apart = |row: &StripeRow| row.replayed.map_or("", |replayed| replayed.why_apart);
+    let why = |row: &&StripeRow| Cell::text(why_apart(row));
     let table = if any {
         let table = table.column("By replay", "replayed_stripes", stripes).column("costs", "replayed_costs", share);
         table.column("the model's", "model_costs", of_model)
@@ -115,7 +116,7 @@ fn stripes(advice: &Advice, top: usize) -> Table {
         table.csv("replayed_stripes", stripes).csv("replayed_costs", share).csv("model_costs", of_model)
     };
     // The reason for different stripe sizes has a visible column only if a row has a reason.
-    let apart = advice.stripes.iter().any(|row| !row.why_apart().is_empty());
+    let apart = advice.stripes.iter().any(|row| !why_apart(row).is_empty());
     let table = if apart { table.column("Why apart", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()
 }
