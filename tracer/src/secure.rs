@@ -25,7 +25,8 @@ pub(crate) fn may_start() -> bool {
     is_roots(FILE, libc::S_IFREG)
 }
 
-/// Disables all settings that write outside of the trace directory; false if users other than root can write to that directory.
+/// Disables all settings that write outside of the trace directory; false unless that is a fixed path (no placeholders) to which only root
+/// can write.
 pub(crate) fn restrict(config: &mut Config) -> bool {
     config.trace_mode = 0o600;
     config.verbose = 0;

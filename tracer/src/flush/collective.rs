@@ -1,8 +1,8 @@
 //! Collective writing of one trace file by all ranks.
 //!
 //! Each rank encodes its own part, one Exscan yields its position, and a collective write stores the parts. Once MPI writes no more on any
-//! rank, each rank verifies and repairs its part and adds its index entries ([`super::repair`]). Then all ranks agree on the outcome. A rank
-//! whose own part failed still joins every call.
+//! rank, each rank verifies and repairs its part and adds its index entries ([`super::repair`]). Then all ranks agree on the outcome. A
+//! rank whose own part failed still joins every call.
 //!
 //! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part
 //! is complete. If a part is written twice after all, because two things failed at once, both copies have the same process, epoch and end.

@@ -174,8 +174,8 @@ pub(super) fn calibrate() -> Calibration {
 /// Returns the process information to write. Its end time is also stored in the spool. `by`: function or signal that ends the process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
-    let told = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
-    let end_ns = told.err().unwrap_or(info.end_ns);
+    let earlier = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
+    let end_ns = earlier.err().unwrap_or(info.end_ns);
     spool::cut_ends_at(end_ns);
     ProcessInfo { end_ns, ..info }
 }

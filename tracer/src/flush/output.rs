@@ -123,7 +123,8 @@ pub(super) fn hold(config: &Config) {
     }
 }
 
-/// Checks that files can be created in the output directory, without creating one; returns its path.
+/// Checks that files can be created in the output directory, without creating one; returns the directory's path. Creates the directory if
+/// absent.
 ///
 /// # Errors
 /// Fails if the directory cannot be opened or written.

@@ -87,11 +87,11 @@ impl Case {
 
     fn run(self, seed: u64) -> Result<(), String> {
         let scratch = Scratch::new();
-        let told = self.run_by(seed, &scratch, Launch::new(&scratch, self.program()), self.code());
-        if told.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
+        let checked = self.run_by(seed, &scratch, Launch::new(&scratch, self.program()), self.code());
+        if checked.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
             std::mem::forget(scratch);
         }
-        told
+        checked
     }
 
     /// Runs the case while the kernel fails one system call: `refused` is the call and its error.
@@ -112,7 +112,7 @@ impl Case {
             let options = [&options[..], &held].concat();
             let Some(launch) = under_strace(&scratch, &options, self.program()) else { return Ok(()) };
             let program = self.program();
-            let (told, in_time) = std::thread::scope(|scope| {
+            let (checked, in_time) = std::thread::scope(|scope| {
                 let ran = scope.spawn(|| self.run_by(seed, &scratch, launch, 128 + libc::SIGKILL));
                 let mut in_time = false;
                 while !ran.is_finished() {
@@ -127,7 +127,7 @@ impl Case {
                 (ran.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), in_time)
             });
             if in_time {
-                return told;
+                return checked;
             }
         }
         Err("each run had removed its spool before it was killed".into())
@@ -291,11 +291,11 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
 
 /// Kills the processes of `program` that have the scratch directory among their arguments.
 fn kill(program: &Path, scratch: &Scratch) {
-    let told = scratch.root().as_os_str().as_bytes();
+    let checked = scratch.root().as_os_str().as_bytes();
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let runs = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program);
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        if runs && arguments.windows(told.len()).any(|part| part == told) {
+        if runs && arguments.windows(checked.len()).any(|part| part == checked) {
             // May have exited already.
             let _ = Command::new("kill").arg("-KILL").arg(process.file_name()).stderr(Stdio::null()).status();
         }
