@@ -291,11 +291,11 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
 
 /// Kills the processes of `program` that have the scratch directory among their arguments.
 fn kill(program: &Path, scratch: &Scratch) {
-    let checked = scratch.root().as_os_str().as_bytes();
+    let root = scratch.root().as_os_str().as_bytes();
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let runs = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program);
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        if runs && arguments.windows(checked.len()).any(|part| part == checked) {
+        if runs && arguments.windows(root.len()).any(|part| part == root) {
             // May have exited already.
             let _ = Command::new("kill").arg("-KILL").arg(process.file_name()).stderr(Stdio::null()).status();
         }
