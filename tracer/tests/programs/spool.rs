@@ -177,15 +177,15 @@ fn a_spool_in_memory_grows_without_a_descriptor() {
     let report = scratch.root().join("strace.out");
     let options = ["-e", "trace=openat,fallocate,madvise", "-o", report.to_str().expect("a name in UTF-8")];
     let Some(launch) = under_strace(&scratch, &options, workload("exits")) else { return };
-    let outcome = launch.env("DXT_SPOOL", &spools).arg(scratch.data()).args(["exit", "100000"]).run();
+    let outcome = launch.env("DXT_SPOOL", &spools).arg(scratch.data()).args(["exit", "30000"]).run();
     let _ = std::fs::remove_dir(&spools);
-    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert_eq!(outcome.code, 7, "{outcome:?}");
     let report = std::fs::read_to_string(&report).expect("strace writes a report");
     if !report.contains("MADV_POPULATE_WRITE) = 0") {
         return skip_here("the kernel has no MADV_POPULATE_WRITE");
     }
     let of = |words: &str| report.lines().filter(|line| line.contains(words)).count();
-    assert!(of("MADV_POPULATE_WRITE) = 0") > 10, "it has grown");
+    assert!(of("MADV_POPULATE_WRITE) = 0") > 8, "it has grown by doubling");
     assert_eq!((of(".spool\""), of("fallocate(")), (1, 1), "opened, and room taken, when it is made");
     assert_same(
         Order::Thread,

@@ -99,6 +99,8 @@ impl<'a> Launch<'a> {
             }
         }
         if self.preload {
+            let own = self.variables.iter().any(|(name, _)| name == "LD_PRELOAD");
+            assert!(!own, "only untraced() leaves LD_PRELOAD to the test");
             command.arg(joined(OsStr::new("LD_PRELOAD"), library().as_os_str()));
         }
         command.args(&self.command);
