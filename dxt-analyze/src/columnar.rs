@@ -106,7 +106,7 @@ pub(crate) fn finding_columns(findings: &[&Finding]) -> Vec<Column> {
     vec![
         ("code", texts(findings.iter().map(|finding| finding.code.name()))),
         ("severity", texts(findings.iter().map(|finding| finding.severity.name()))),
-        ("title", texts(findings.iter().map(|finding| finding.title.as_str()))),
+        ("title", texts(findings.iter().map(|finding| finding.title.to_string()))),
         ("evidence", Arc::new(evidence.finish())),
         ("cost_ns", some_numbers(findings.iter().map(|finding| finding.cost_ns))),
         ("hint", texts(findings.iter().map(|finding| finding.hint.as_str()))),

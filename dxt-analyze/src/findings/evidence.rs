@@ -1,10 +1,10 @@
 //! Evidence that supports a finding.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 /// Sentence that supports a finding, with a machine-readable subject: programs need not parse English to find the rank, target or offset.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Evidence {
     words: String,
     /// Subject of the sentence.
@@ -14,11 +14,18 @@ pub struct Evidence {
 }
 
 /// Machine-readable subject. Times are ns since the job's start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct About {
     /// MPI rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
+    /// All MPI ranks, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<i32>,
+    /// Number of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
     /// Host name of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -43,6 +50,32 @@ pub struct About {
     /// Time in the calls, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
+    /// Operation, with its layer if it is of one: `read`, `MPI-IO write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Reason, where a code has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// Reason of a finding whose code has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// MPI-IO locks the shared file pointer.
+    SharedFilePointer,
+    /// MPI-IO locks around each read and write: atomic mode, or NFS.
+    AtomicMode,
+}
+
+impl About {
+    /// Returns the subject of the first evidence that has one.
+    #[must_use]
+    pub fn of_first(evidence: &[Evidence]) -> Self {
+        let nothing = Self::default();
+        let mut all = evidence.iter().map(|evidence| &evidence.about);
+        all.find(|about| **about != nothing).cloned().unwrap_or_default()
+    }
 }
 
 impl Evidence {

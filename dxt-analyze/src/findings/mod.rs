@@ -4,11 +4,14 @@
 mod codes;
 mod evidence;
 mod saving;
+mod title;
 
 pub(crate) use codes::codes;
 pub use codes::{Code, Explanation};
-pub use evidence::{About, Evidence, said};
+pub use evidence::{About, Evidence, Reason, said};
 pub use saving::{Explains, Saving};
+pub(crate) use title::Addition;
+pub use title::Title;
 
 use crate::thresholds::Thresholds;
 use clap::ValueEnum;
@@ -61,7 +64,7 @@ impl Severity {
 #[must_use]
 pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> String) -> Vec<Finding> {
     let rest = all.split_off(most.min(all.len()));
-    let of = |finding: &Finding| Some((finding.about().file?, finding.cost_ns));
+    let of = |finding: &Finding| Some((finding.about.file.clone()?, finding.cost_ns));
     let others: Vec<(String, Option<u64>)> = rest.iter().filter_map(of).collect();
     if let (Some(last), false) = (all.last_mut(), rest.is_empty()) {
         last.evidence.push(Evidence::counting(count(rest.len()), others));
@@ -69,15 +72,17 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
     all
 }
 
-/// Finding: conclusion of an analysis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Finding: conclusion of an analysis. Two findings are equal if code, facts and costs are; words do not count.
+#[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Code that identifies the kind of finding.
     pub code: Code,
+    /// Facts for programs: who, where, how many, how long.
+    pub about: About,
     /// Severity: info, warn or high.
     pub severity: Severity,
     /// One sentence that gives subject, place and amount.
-    pub title: String,
+    pub title: Title,
     /// Evidence for the conclusion: ranks, files, offsets, times, sample size.
     pub evidence: Vec<Evidence>,
     /// Time lost, ns summed over processes; `None` if unknown.
@@ -90,16 +95,25 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the machine-readable subject of the finding: that of the first evidence with a subject.
+    /// True if both have the same code and facts, whatever their cost.
     #[must_use]
-    pub fn about(&self) -> About {
-        let nothing = About::default();
-        self.evidence
-            .iter()
-            .map(|evidence| &evidence.about)
-            .find(|about| **about != nothing)
-            .cloned()
-            .unwrap_or(nothing)
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.code == other.code && self.accused() == other.accused() && self.others().eq(other.others())
+    }
+
+    /// Returns the finding with other facts.
+    pub(crate) fn with(self, about: About) -> Self {
+        Self { about, ..self }
+    }
+
+    /// Returns the facts without rank, node and storage target if these are only where an example lies.
+    pub(crate) fn accused(&self) -> About {
+        let about = self.about.clone();
+        if ABOUT_A_UNIT.contains(&self.code) {
+            about
+        } else {
+            About { rank: None, ranks: Vec::new(), node: None, ost: None, ..about }
+        }
     }
 
     /// Returns further files with the same problem, which the finding counts but does not name, each with its cost in ns, if known.
@@ -108,11 +122,35 @@ impl Finding {
     }
 }
 
-/// Sorts findings by severity, then cost (both descending), then code and title.
+/// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
+const ABOUT_A_UNIT: [Code; 13] = [
+    Code::SLOW_RANK,
+    Code::SLOW_NODE,
+    Code::SLOW_TARGET,
+    Code::STALL,
+    Code::LATE_RANKS,
+    Code::LATE_TO_MEET,
+    Code::ONE_RANK,
+    Code::BYTE_IMBALANCE,
+    Code::TIME_IMBALANCE,
+    Code::SHARED_READ_IMBALANCE,
+    Code::SHARED_WRITE_IMBALANCE,
+    Code::FEW_TARGETS,
+    Code::IMBALANCE,
+];
+
+impl PartialEq for Finding {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other)
+            && (self.severity, self.cost_ns, self.saving) == (other.severity, other.cost_ns, other.saving)
+    }
+}
+
+/// Sorts findings by severity, then cost (both descending), then code and subject.
 pub fn sort(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let rank = |f: &Finding| (std::cmp::Reverse(f.severity), std::cmp::Reverse(f.cost_ns), f.code);
-        rank(a).cmp(&rank(b)).then_with(|| a.title.cmp(&b.title))
+        rank(a).cmp(&rank(b)).then_with(|| a.about.cmp(&b.about))
     });
 }
 

@@ -11,13 +11,13 @@ pub struct Args {
     /// Input options.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Page to write (default: report.html, and none for other formats than table)
+    /// Page to write (default: report.html with --format table, else none)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Output format: table for people, JSON with the verdict and all findings, or CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Open the page in a browser; without one, print where it is
+    /// Open the page in a browser; if there is none, print its path
     #[arg(long)]
     pub open: bool,
     /// Replace an existing file of any origin
@@ -26,7 +26,7 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Rows of lists, most important first
+    /// Maximum rows per list, most important first
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Exit with 4 if a finding is at least this severe

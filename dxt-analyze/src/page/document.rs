@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const FIRST: &str = "summary";
 /// Id of the section with the findings that belong to no other section.
 const FINDINGS: &str = "findings";
-const MISSING: &str = "What this trace does not have";
+const MISSING: &str = "Limits of this trace";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
 /// Scripts, in order of execution.
@@ -62,15 +62,15 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         .collect();
     let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
     let beside = units::counted(others_found.len() as u64, "finding");
-    let about = "Findings of the first screen that stand in no section below, with all that they rest on.";
+    let about = "Findings of the first screen that belong to no section below, with all their evidence.";
     let found = html::all_findings(&others_found, parts.names);
     let found = html::folded(FINDINGS, "Findings in full", about, &beside, &found);
     let has_found = !others_found.is_empty();
     let context = first::FindingContext { names: parts.names, anchors: &anchors, run_ns: parts.verdict.run_ns };
     let codes = html::folded(
         "codes",
-        "What the codes mean",
-        "How each finding here is computed, and from where that is.",
+        "Meaning of the codes",
+        "How each finding on this page is computed, and the source of its rule.",
         "",
         &first::codes(&codes(parts)),
     );

@@ -27,7 +27,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
     let listed = words::listed(verdict);
     html! {
         @if let Some(damage) = words::damage(verdict) {
-            p.missing { (words::sentence(&damage.title)) ": " a href="#missing" { "what this trace does not have" } "." }
+            p.missing { (words::sentence(&damage.title.to_string())) ": see " a href="#missing" { "the limits of this trace" } "." }
         }
         p.lead { (verdict.lead) }
         @if !verdict.untimed { (time(ledger)) }
@@ -38,7 +38,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
         }
         @if let Some(rest) = words::rest(verdict) { p.rest { (rest) } }
         @if let Some(finding) = words::uncovered(verdict) {
-            p.rest { (words::sentence(&finding.title)) ": " (prose(&finding.hint)) ". " (code(finding.code)) }
+            p.rest { (words::sentence(&finding.title.to_string())) ": " (prose(&finding.hint)) ". " (code(finding.code)) }
         }
         @if let Some(more) = words::observations(verdict) { p.rest { (more) } }
     }
@@ -61,7 +61,7 @@ impl FindingContext<'_> {
     /// Returns a finding's title, linked to the finding in its section.
     fn title(&self, finding: &Finding) -> Markup {
         let at = anchor(finding);
-        let words = self.text(&words::sentence(&finding.title));
+        let words = self.text(&words::sentence(&finding.title.to_string()));
         html! { @if self.anchors.contains(&at) { a href={ "#" (at) } { (words) } } @else { (words) } }
     }
 }
@@ -133,7 +133,7 @@ fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
                 (code(finding.code))
                 @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }
                 @for (number, other) in words::also(weighed).into_iter().enumerate() {
-                    (if number == 0 { " · also seen as " } else { ", " }) (code(other))
+                    (if number == 0 { " · also reported as " } else { ", " }) (code(other))
                 }
             }
         }
@@ -219,7 +219,7 @@ pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
 pub(super) fn missing(verdict: &Verdict) -> Markup {
     let damage = words::damage(verdict);
     html! {
-        @if let Some(damage) = damage { p { strong { (words::sentence(&damage.title)) "." } " " (prose(&damage.hint)) "." } }
+        @if let Some(damage) = damage { p { strong { (words::sentence(&damage.title.to_string())) "." } " " (prose(&damage.hint)) "." } }
         @if verdict.missing.is_empty() { p { "Nothing is known to be missing." } }
         ul { @for line in &verdict.missing { li { (line) } } }
     }

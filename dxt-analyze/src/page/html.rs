@@ -92,7 +92,7 @@ pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
                 (one_finding(first, names))
                 @if !others.is_empty() {
                     details.alike {
-                        summary { (others.len()) " more like it" }
+                        summary { (units::counted(others.len() as u64, "similar finding")) }
                         @for finding in others { (one_finding(finding, names)) }
                     }
                 }
@@ -116,7 +116,7 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
         article.finding id=(anchor(finding)) data-severity=(finding.severity.name()) tabindex="-1" {
             h3 {
                 span.badge { (finding.severity.name()) } " "
-                (names.marked(&sentence(&finding.title)))
+                (names.marked(&sentence(&finding.title.to_string())))
                 @if saves(finding) > 0 { span.price { " saves " (units::duration(saves(finding))) " of the run time" } }
                 @else if let Some(cost) = finding.cost_ns.filter(|cost| *cost > 0) { span.price { " " (units::duration(cost)) " summed over processes" } }
             }

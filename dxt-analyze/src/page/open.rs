@@ -40,7 +40,7 @@ pub(super) fn open(page: &Path) {
     match started {
         // The browser may run for hours, so there is no wait.
         Some(_) => say!("opening {}", page.display()),
-        None => say!("no browser to open it with here: open {}", page.display()),
+        None => say!("no browser found here: open {}", page.display()),
     }
 }
 

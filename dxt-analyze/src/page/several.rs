@@ -25,8 +25,8 @@ const SCRIPTS: [&str; 4] = [
 /// Returns title and description of a command's page.
 fn titles(verb: &str) -> (&'static str, &'static str) {
     match verb {
-        "compare" => ("Two ways compared", "What differs between the runs, and what of it is more than chance."),
-        _ => ("Runs side by side", "Medians of repeats, with the least and the greatest."),
+        "compare" => ("Two ways compared", "Differences between the runs, and which of them are significant."),
+        _ => ("Runs side by side", "Medians of repeated runs, with minimum and maximum."),
     }
 }
 

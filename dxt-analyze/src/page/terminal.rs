@@ -32,7 +32,8 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     }
     let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
     after.extend(
-        words::uncovered(verdict).map(|finding| format!("{}: {}.", words::sentence(&finding.title), finding.hint)),
+        words::uncovered(verdict)
+            .map(|finding| format!("{}: {}.", words::sentence(&finding.title.to_string()), finding.hint)),
     );
     after.extend(words::observations(verdict));
     parts.extend(lines(after));
@@ -41,7 +42,7 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
 }
 
 fn damaged(finding: &Finding) -> String {
-    format!("{}: see the end.", words::sentence(&finding.title))
+    format!("{}: see the limits at the end.", words::sentence(&finding.title.to_string()))
 }
 
 fn missing(verdict: &Verdict) -> Vec<String> {
@@ -52,7 +53,7 @@ fn missing(verdict: &Verdict) -> Vec<String> {
         out.push(format!("  and {more} more on the page"));
     }
     if !out.is_empty() {
-        out.insert(0, "What this trace does not have:".into());
+        out.insert(0, "Limits of this trace:".into());
     }
     out
 }
@@ -62,10 +63,10 @@ fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
     let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
     finding.evidence = finding.evidence.iter().take(EVIDENCE).map(short).collect();
-    finding.title = names.short(&finding.title);
+    finding.title = names.short(&finding.title.to_string()).into();
     let codes: Vec<&str> = words::also(weighed).into_iter().map(Code::name).collect();
     if !codes.is_empty() {
-        finding.evidence.push(Evidence::from(format!("also seen as {}", codes.join(", "))));
+        finding.evidence.push(Evidence::from(format!("also reported as {}", codes.join(", "))));
     }
     finding
 }
@@ -92,11 +93,11 @@ fn findings(verdict: &Verdict, names: &Names) -> Table {
         .column(shown("At most"), "saves_high_s", move |(_, weighed)| end(weighed, true))
         .column("Cause", "cause", |(place, weighed)| {
             let finding = &weighed.finding;
-            let cause = names.short(&finding.title);
+            let cause = names.short(&finding.title.to_string());
             let carded = if verdict.io_matters { SHOWN } else { 0 };
             let said = rows.iter().take(*place).any(|before| before.finding.hint == finding.hint);
             let shown = if said || *place < carded { cause } else { format!("{cause} -> {}", finding.hint) };
-            Cell::Prose { shown, plain: finding.title.clone() }
+            Cell::Prose { shown, plain: finding.title.to_string() }
         })
         .csv("explains_share", |(_, weighed)| {
             Cell::maybe(weighed.finding.saving, |saving| Cell::Share(saving.explains.millionths as f64 / 1e6))

@@ -121,10 +121,8 @@ pub(super) fn observations(verdict: &Verdict) -> Option<String> {
     let all = verdict.findings.iter().map(|weighed| &weighed.finding);
     match all.filter(|finding| saves(finding) == 0 && !own.contains(&finding.code)).count() {
         0 => None,
-        1 => Some("1 more observation saves no run time that could be told; it stands in its section.".into()),
-        more => {
-            Some(format!("{more} more observations save no run time that could be told; they stand in their sections."))
-        }
+        1 => Some("1 more observation has no known saving of run time; see its section.".into()),
+        more => Some(format!("{more} more observations have no known saving of run time; see their sections.")),
     }
 }
 

@@ -48,7 +48,7 @@ fn findings(part: &Part) -> Option<Table> {
         .csv("severity", |finding| Cell::text(finding.severity.name()))
         .csv("saves_s", |finding| Cell::maybe(finding.saving, |saving| Cell::Duration(saving.saves_ns)))
         .csv("cost_s", |finding| Cell::maybe(finding.cost_ns, Cell::Duration))
-        .csv("finding", |finding| Cell::text(&finding.title))
+        .csv("finding", |finding| Cell::Text(finding.title.to_string()))
         .csv("evidence", |finding| {
             Cell::Text(finding.evidence.iter().map(Evidence::words).collect::<Vec<&str>>().join("; "))
         })

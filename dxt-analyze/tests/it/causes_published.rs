@@ -2,9 +2,10 @@
 //! itself; ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a
 //! healthy counterpart.
 
+use crate::common::facts::{assert_saves_ms, assert_stated, of_code};
 use crate::common::{Builder, job, json, op, process, put, trace};
 use dxt_synth::lustre::attribute as lustre;
-use serde_json::Value;
+use serde_json::{Value, json as value};
 use trace_format::meta::{HintDef, HintOrigin, LayoutDef, LayoutMoment, LayoutSource, stream_flags};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
@@ -28,8 +29,9 @@ fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     json(&["report", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0)
 }
 
-fn finding<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
-    report["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
+/// True if the title of a finding contains these words. For what is not among its facts.
+fn says(finding: &Value, words: &[&str]) -> bool {
+    finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
 }
 
 /// Returns the JSON report on eight synthetic ranks. Each makes `small` reads of 512 bytes in the first 20 KiB, 2 ms each, and ten large
@@ -60,18 +62,13 @@ fn hdf5(small: u64, data: bool) -> Value {
 #[test]
 fn metadata_of_hdf5_that_each_rank_reads_is_named() {
     let sick = hdf5(100, false);
-    let found = finding(&sick, "DXT-V010").unwrap();
-    let title = found["title"].as_str().unwrap();
-    assert!(
-        title.starts_with("8 ranks read the metadata of the HDF5 file /scratch/data.h5 one by one: 800 small"),
-        "{title}"
-    );
+    let found = assert_stated(&sick, "DXT-V010", &value!({"file": FILE, "calls": 8 * 100}));
+    assert!(says(found, &["8 ranks"]), "{found}");
     assert!(found["hint"].as_str().unwrap().contains("H5Pset_all_coll_metadata_ops"));
     // 180 ms on each rank, of which an eighth would remain.
-    let saves = found["saves_ns"].as_u64().unwrap();
-    assert!((140 * MS..=170 * MS).contains(&saves), "{saves}");
-    assert!(finding(&hdf5(3, false), "DXT-V010").is_none(), "three reads of each rank are no burden");
-    assert!(finding(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
+    assert_saves_ms(found, 140.0..=170.0);
+    assert!(of_code(&hdf5(3, false), "DXT-V010").is_none(), "three reads of each rank are no burden");
+    assert!(of_code(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
 }
 
 /// Returns the JSON report on eight synthetic ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of
@@ -102,21 +99,18 @@ fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value 
 #[test]
 fn ranks_that_meet_on_one_target_after_another_are_named() {
     let sick = striped(false, true);
-    let found = finding(&sick, "DXT-V011").unwrap();
-    let title = found["title"].as_str().unwrap();
-    assert!(title.contains("one OST at a time on /lustre/shared, in 100 % of moments"), "{title}");
-    // Rank 7 waits for 7 of every 8 ms.
-    let saves = found["saves_ns"].as_u64().unwrap();
-    assert!((400 * MS..=450 * MS).contains(&saves), "{saves}");
+    let found = assert_stated(&sick, "DXT-V011", &value!({"file": "/lustre/shared"}));
+    assert!(says(found, &["100 %"]), "{found}");
+    // Rank r waits for r of every r + 1 ms; the others wait for rank 7.
+    assert_saves_ms(found, 400.0..=450.0);
+    assert_eq!(found["cost_ns"], 64 * (0..8).sum::<u64>() * MS);
     // Blocks are 64 stripes apart: on 7 targets, each rank begins at a different one.
-    let weighed = sick["verdict"]["findings"].as_array().unwrap();
-    let commands = &weighed.iter().find(|finding| finding["code"] == "DXT-V011").unwrap()["commands"];
-    assert_eq!(commands[0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{commands}");
-    assert!(finding(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
-    assert!(finding(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
+    assert_eq!(found["commands"][0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{found}");
+    assert!(of_code(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
+    assert!(of_code(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
     // All in one stripe at a time: the stripe is shared.
     let shared = striped_at(&|rank, step| step * MIB + rank * MIB / 8, MIB / 8, true);
-    assert!(finding(&shared, "DXT-V011").is_none(), "{:?}", finding(&shared, "DXT-V011"));
+    assert_eq!(of_code(&shared, "DXT-V011"), None);
 }
 
 /// Returns the JSON report on four synthetic ranks with ten collective writes of 16 MiB per rank. Rank 0 writes the 64 MiB of all ranks to
@@ -154,17 +148,13 @@ fn collective(buffer: u64) -> Value {
 #[test]
 fn a_buffer_that_cuts_collective_calls_is_named_with_the_size_to_set() {
     let sick = collective(4 * MIB);
-    let found = finding(&sick, "DXT-L009").unwrap();
-    let title = found["title"].as_str().unwrap();
-    assert!(
-        title.starts_with("cb_buffer_size of 4.00 MiB cuts collective writes on /scratch/data.h5 into 16 rounds"),
-        "{title}"
-    );
+    let facts = value!({"file": FILE, "operation": "write", "bytes": 64 * MIB});
+    let found = assert_stated(&sick, "DXT-L009", &facts);
+    assert!(says(found, &["cb_buffer_size of 4.00 MiB", "16 rounds"]), "{found}");
     assert!(found["hint"].as_str().unwrap().contains("cb_buffer_size=67108864"), "{found}");
     // Rank 0 writes for 64 of 450 ms per call, and needs 67 ms to move 64 MiB at 1 GB/s; of the rest, 15 of 16 rounds are saved.
-    let saves = found["saves_ns"].as_u64().unwrap();
-    assert!((2950 * MS..=3000 * MS).contains(&saves), "{saves}");
-    assert!(finding(&collective(64 * MIB), "DXT-L009").is_none(), "one round is enough");
+    assert_saves_ms(found, 2950.0..=3000.0);
+    assert!(of_code(&collective(64 * MIB), "DXT-L009").is_none(), "one round is enough");
 }
 
 #[test]
@@ -187,7 +177,7 @@ fn a_sieving_block_smaller_than_the_extent_is_named_with_the_size_to_set() {
         report(vec![one], 2000)
     };
     let sick = sieved(MIB / 2);
-    let found = finding(&sick, "DXT-L010").unwrap();
+    let found = assert_stated(&sick, "DXT-L010", &value!({"file": FILE, "operation": "write", "bytes": 8 * MIB}));
     assert!(found["hint"].as_str().unwrap().contains("ind_wr_buffer_size=8388608"), "{found}");
-    assert!(finding(&sieved(8 * MIB), "DXT-L010").is_none());
+    assert!(of_code(&sieved(8 * MIB), "DXT-L010").is_none());
 }

@@ -1,7 +1,8 @@
 //! Tests of `checks` on traces whose results are known by construction.
 
+use crate::common::facts::{assert_found, of_code};
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use trace_format::counters::Counters;
 use trace_format::meta::{Job, Missing, stream_flags};
@@ -47,10 +48,6 @@ fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     (also["what"].as_str().expect("what is counted"), amount("measured"), amount("least"))
 }
 
-fn finding<'a>(found: &'a Value, code: &str) -> Option<&'a Value> {
-    found["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == code)
-}
-
 /// Adds a read of `length` bytes at `offset` that starts at `time` and lasts 1,000 ns.
 fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) {
     process.add(path, op::POSIX_READ, 0, offset as i64, length, time, time + 1000);
@@ -66,7 +63,7 @@ fn bytes_read_again_are_counted_exactly_and_their_time_shared_out() {
     let found = checked(vec![one], 0);
     let (again, all) = (4 * MIB + (MIB - 100), 8 * MIB + 6 * MIB + 2 * MIB);
     assert!((value(&found, "DXT-C024") - again as f64 / all as f64).abs() < 1e-9);
-    let said = finding(&found, "DXT-C024").unwrap();
+    let said = assert_found(&found, "DXT-C024", &json!({ "bytes": again }));
     let cost = 1000 * 4 / 6 + 1000 * (MIB - 100) / (2 * MIB);
     assert_eq!(said["cost_ns"].as_u64(), Some(cost), "{said}");
     let evidence = said["evidence"][0].as_str().unwrap();
@@ -118,7 +115,7 @@ fn what_all_ranks_read_could_be_read_once() {
     let found = checked(processes.collect(), ranks as u32);
     let (common, all) = ((ranks - 1) * 3 * MIB, ranks * 5 * MIB);
     assert!((value(&found, "DXT-C025") - common as f64 / all as f64).abs() < 1e-9);
-    let said = finding(&found, "DXT-C025").unwrap();
+    let said = assert_found(&found, "DXT-C025", &json!({ "bytes": common }));
     assert_eq!(said["cost_ns"].as_u64(), Some(7 * 1000));
     assert!(said["evidence"][0].as_str().unwrap().contains("/in/table"), "{said}");
     assert_eq!(said["evidence"].as_array().unwrap().len(), 1);
@@ -148,13 +145,13 @@ fn mpi_io_that_reads_more_than_asked() {
     let found = checked(processes.collect(), 2);
     let (unasked, moved) = (f64::from(2 * (3 + 2)), f64::from(2 * (4 + 2 + 2) + 6));
     assert!((value(&found, "DXT-C028") - unasked / moved).abs() < 1e-9);
-    let said = finding(&found, "DXT-C028").unwrap();
+    let said = assert_found(&found, "DXT-C028", &json!({ "bytes": 10 * MIB }));
     assert_eq!(said["cost_ns"].as_u64(), Some(2 * (80 + 40)));
     // Blocking calls without usable compute time are no finding, nor is one active node out of few. Each row has both conditions.
-    assert_eq!(also(&found, "DXT-C021"), ("of the calls blocking", 1.0, 1.0));
+    assert_eq!(also(&found, "DXT-C021"), ("blocking calls", 1.0, 1.0));
     assert_eq!(also(&found, "DXT-C022"), ("nodes", 1.0, 2.0));
-    assert!(finding(&found, "DXT-C021").is_none() && finding(&found, "DXT-C022").is_none());
-    assert!(row(&found, "DXT-C021")["looked_at"].as_str().unwrap().ends_with("gaps of 2 at least"));
+    assert!(of_code(&found, "DXT-C021").is_none() && of_code(&found, "DXT-C022").is_none());
+    assert!(row(&found, "DXT-C021")["looked_at"].as_str().unwrap().ends_with("gaps without I/O (at least 2 required)"));
     // With one rank alone, the bytes that the aggregator read for others are unknown.
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
@@ -178,9 +175,9 @@ fn runs_of_small_writes_and_syncs_that_justify_them() {
     let found = checked(vec![one], 0);
     // 2 MiB in requests of 1 MiB are 2 calls.
     assert_eq!(value(&found, "DXT-C030"), 2046.0);
-    assert_eq!(finding(&found, "DXT-C030").unwrap()["cost_ns"].as_u64(), Some(2048 * 50 * 2046 / 2048));
+    assert_eq!(of_code(&found, "DXT-C030").unwrap()["cost_ns"].as_u64(), Some(2048 * 50 * 2046 / 2048));
     assert_eq!(value(&found, "DXT-C032"), 1.0);
-    assert_eq!(finding(&found, "DXT-C032").unwrap()["cost_ns"].as_u64(), Some(2048 * 800));
+    assert_eq!(of_code(&found, "DXT-C032").unwrap()["cost_ns"].as_u64(), Some(2048 * 800));
 }
 
 #[test]
@@ -197,9 +194,9 @@ fn turns_and_gaps() {
     let found = checked(processes.collect(), 4);
     let slot = 15.0 / 65_536.0;
     assert!((value(&found, "DXT-C038") - 10.0 / 15.0).abs() < 1e-9);
-    assert_eq!(found["gaps"][0], serde_json::json!({"start_ns": second, "end_ns": 11 * second}));
+    assert_eq!(found["gaps"][0], json!({"start_ns": second, "end_ns": 11 * second}));
     assert!((value(&found, "DXT-C039") - 4.0 / 5.0).abs() < 4.0 * slot, "{}", value(&found, "DXT-C039"));
-    assert!(finding(&found, "DXT-C039").is_some());
+    assert!(of_code(&found, "DXT-C039").is_some());
 }
 
 #[test]
@@ -214,19 +211,20 @@ fn one_rank_for_all_and_unequal_shares() {
     };
     let found = with(&[64 * MIB, 0, 0, 0]);
     assert_eq!((value(&found, "DXT-C013"), value(&found, "DXT-C014")), (1.0, 1.0));
-    assert!(finding(&found, "DXT-C013").is_some() && finding(&found, "DXT-C014").is_none());
+    assert_found(&found, "DXT-C013", &json!({ "rank": 0, "bytes": 64 * MIB }));
+    assert!(of_code(&found, "DXT-C014").is_none());
     let mib = f64::from(1 << 20);
-    assert_eq!(also(&found, "DXT-C013"), ("of all ranks", 64.0 * mib, mib));
-    assert!(row(&found, "DXT-C014")["looked_at"].as_str().unwrap().contains("one moves nearly all"));
+    assert_eq!(also(&found, "DXT-C013"), ("moved by all ranks", 64.0 * mib, mib));
+    assert!(row(&found, "DXT-C014")["looked_at"].as_str().unwrap().contains("one of which moves nearly all bytes"));
     // A share of 100 % of very few bytes is no finding.
     let found = with(&[64 * 1024, 0, 0, 0]);
-    assert!(value(&found, "DXT-C013") == 1.0 && finding(&found, "DXT-C013").is_none());
-    assert_eq!(also(&found, "DXT-C013"), ("of all ranks", mib / 16.0, mib));
+    assert!(value(&found, "DXT-C013") == 1.0 && of_code(&found, "DXT-C013").is_none());
+    assert_eq!(also(&found, "DXT-C013"), ("moved by all ranks", mib / 16.0, mib));
     let found = with(&[64 * 1024, 1, 0, 0]);
-    assert!(row(&found, "DXT-C017")["looked_at"].as_str().unwrap().contains("1.00 MiB: at most 64.0 KiB"));
+    assert!(row(&found, "DXT-C017")["looked_at"].as_str().unwrap().contains("1.00 MiB: the largest has 64.0 KiB"));
     let found = with(&[2 * MIB, 2 * MIB, 4 * MIB, 2 * MIB]);
-    assert_eq!(also(&found, "DXT-C017"), ("of that file", 10.0 * mib, mib));
-    assert_eq!(also(&found, "DXT-C018"), ("of shared files by single ranks", 10.0 * mib, 1.0));
+    assert_eq!(also(&found, "DXT-C017"), ("moved in that file", 10.0 * mib, mib));
+    assert_eq!(also(&found, "DXT-C018"), ("moved in shared files by independent calls", 10.0 * mib, 1.0));
     // Mean 2.5, maximum 4: (4 - 2.5) / 4 * 4 / 3 = 0.5.
     assert!((value(&found, "DXT-C014") - 0.5).abs() < 1e-9 && (value(&found, "DXT-C017") - 0.5).abs() < 1e-9);
     let found = with(&[2 * MIB; 5]);
@@ -246,10 +244,10 @@ fn a_file_opened_again_and_again() {
     }
     let found = checked(vec![one], 0);
     assert_eq!(value(&found, "DXT-C034"), 1200.0);
-    assert_eq!(finding(&found, "DXT-C034").unwrap()["cost_ns"].as_u64(), Some(1200 * 400));
+    assert_eq!(of_code(&found, "DXT-C034").unwrap()["cost_ns"].as_u64(), Some(1200 * 400));
     assert_eq!(value(&found, "DXT-C035"), 1.0);
     assert_eq!(value(&found, "DXT-C036"), 2400.0 / 3600.0);
-    assert_eq!(finding(&found, "DXT-C036").unwrap()["cost_ns"].as_u64(), Some(2400 * 100));
+    assert_eq!(of_code(&found, "DXT-C036").unwrap()["cost_ns"].as_u64(), Some(2400 * 100));
     // 4,800 calls in 12 ms: too few for a storm, whatever the rate within the 12 ms.
     assert_eq!(value(&found, "DXT-C037"), 4800.0);
 }
@@ -285,12 +283,12 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     let found = json(&["checks", "--format", "json", &path], 0);
     assert_eq!(placed, 2048 * 7);
     assert_eq!(value(&found, "DXT-C009"), random as f64 / placed as f64);
-    assert!(finding(&found, "DXT-C009").is_some() && finding(&found, "DXT-C005").is_some());
-    assert!(row(&found, "DXT-C005")["looked_at"].as_str().unwrap().contains("16,384 small"));
+    assert_found(&found, "DXT-C009", &json!({ "operation": "writes", "calls": random }));
+    assert_found(&found, "DXT-C005", &json!({ "operation": "writes", "calls": 16_384, "bytes": 16_384_u64 << 16 }));
     // Both conditions with their values: a share far above its threshold is no finding if it counts too few.
-    let also = serde_json::json!({ "what": "small ones", "measured": { "unit": "count", "value": 16_384 }, "least": { "unit": "count", "value": 1000 } });
+    let also = json!({ "what": "small calls", "measured": { "unit": "count", "value": 16_384 }, "least": { "unit": "count", "value": 1000 } });
     assert_eq!(row(&found, "DXT-C005")["also"], also);
-    assert!(stdout(&["checks", &path], 0).contains("1,000 small ones, here 16,384"));
+    assert!(stdout(&["checks", &path], 0).contains("1,000 small calls, here 16,384"));
     let again: u64 = distinct.values().map(|times| times - 1).sum();
     assert_eq!(value(&found, "DXT-C027"), again as f64 / f64::from(2048 * 8));
 }
@@ -325,7 +323,7 @@ fn thresholds_severity_and_forms() {
     let path = synthetic(&folder, &["ior-shared", "-n", "4", "--transfer", "64K"]);
     let file = put(folder.path(), "t.toml", b"small_min = 10\nsmall_request_bytes = 65537\n");
     let found = json(&["checks", "--format", "json", "--thresholds", &file, &path], 0);
-    assert!(finding(&found, "DXT-C005").is_some());
+    assert!(of_code(&found, "DXT-C005").is_some());
     let strict = put(folder.path(), "s.toml", b"small_min = 10\nsmall_request_bytes = 65536\n");
     let found = json(&["checks", "--format", "json", "--thresholds", &strict, &path], 0);
     assert_eq!(value(&found, "DXT-C005"), 0.0);
@@ -334,7 +332,7 @@ fn thresholds_severity_and_forms() {
     let heads = "check,code,value,threshold,also,unit,also_value,also_threshold,also_unit,verdict,looked_at\n";
     assert!(csv.starts_with(heads), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 39);
-    assert!(stdout(&["checks", &path], 0).contains("had nothing to look at"));
+    assert!(stdout(&["checks", &path], 0).contains("checks do not apply to this run"));
 }
 
 #[test]
@@ -389,7 +387,7 @@ fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     };
     let found = checked(vec![rank(0, false), rank(1, false)], 2);
     assert_eq!(value(&found, "DXT-C026"), 1.0);
-    assert!(finding(&found, "DXT-C026").is_some(), "{found}");
+    assert!(of_code(&found, "DXT-C026").is_some(), "{found}");
     // A third rank that only reads changes nothing; nor does one that writes elsewhere.
     let mut other = process(2, "n");
     read(&mut other, "/shared", 0, 8 * MIB, 50_000);
@@ -398,7 +396,7 @@ fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     assert_eq!(value(&found, "DXT-C026"), 0.5);
     // If one rank overwrites another's bytes, there is no finding.
     let found = checked(vec![rank(0, true), rank(1, true)], 2);
-    assert_eq!((&row(&found, "DXT-C026")["measured"], finding(&found, "DXT-C026")), (&Value::Null, None));
+    assert_eq!((&row(&found, "DXT-C026")["measured"], of_code(&found, "DXT-C026")), (&Value::Null, None));
     let why = row(&found, "DXT-C026")["looked_at"].as_str().expect("why");
-    assert!(why.starts_with("not judged: 8.00 MiB of files"), "{why}");
+    assert!(why.starts_with("not judged: 8.00 MiB in files"), "{why}");
 }

@@ -1,7 +1,8 @@
 //! Tests of `compare` on two runs: equal runs yield no finding, and an injected difference is found with its size.
 
+use crate::common::facts::assert_found;
 use crate::common::{job, json, op, process, put, stdout, trace};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn synthetic(folder: &tempfile::TempDir, name: &str, args: &[&str]) -> String {
     let path = folder.path().join(name).to_str().expect("text").to_owned();
@@ -80,6 +81,7 @@ fn one_slow_rank_is_named_and_does_not_make_the_operation_slow() {
     let two = synthetic(&folder, "b.dxt", &args(&["--seed", "2", "--slow-rank", "7:2"]));
     let found = compare(&one, &two);
     assert_eq!(codes(&found), ["DXT-D008"]);
+    assert_found(&found, "DXT-D008", &json!({ "rank": 7 }));
     let worst = &found["ranks"]["rows"][0];
     assert_eq!((&worst["unit"], &worst["outlier"]), (&"7".into(), &true.into()));
     assert!((worst["slower"].as_f64().unwrap() - 2.0).abs() < 0.1);
@@ -100,8 +102,9 @@ fn layouts_ranks_and_growth() {
     let longer = synthetic(&folder, "d.dxt", &["ior-shared", "-n", "16", "--segments", "20"]);
     let found = compare(&one, &longer);
     assert_eq!(codes(&found), ["DXT-D002", "DXT-D003"]);
-    let title = found["findings"][0]["title"].as_str().unwrap();
-    assert!(title.contains("256 before, 320 now"), "{title}");
+    assert_found(&found, "DXT-D002", &json!({ "operation": "POSIX write" }));
+    let write = found["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap();
+    assert_eq!((&write["before"]["calls"], &write["after"]["calls"]), (&256.into(), &320.into()));
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn another_interface_is_one_finding_and_files_of_ranks_are_one_data_set() {
     let write = &found["job"]["directions"][0];
     assert_eq!((&write["before"]["interface"], &write["after"]["interface"]), (&"POSIX".into(), &"MPI-IO".into()));
     assert_eq!(write["before"]["time_ns"], 16e6);
-    assert_eq!(write["after"]["inside"], serde_json::json!([["POSIX", 16.0 * 1_009_800.0]]));
+    assert_eq!(write["after"]["inside"], json!([["POSIX", 16.0 * 1_009_800.0]]));
     let text = stdout(&["compare", &posix, &mpiio], 0);
     // 2 x 512 KiB in 8 ms of the slowest rank, then in 8.08 ms.
     assert!(
@@ -270,5 +273,5 @@ fn a_page_lays_two_runs_over_each_other() {
     let (one, two) = (way(&folder, "a.dxt", true, false, 1_000_000), way(&folder, "b.dxt", true, false, 2_000_000));
     stdout(&["compare", "-o", &page, &one, &two], 0);
     let text = std::fs::read_to_string(&page).unwrap();
-    assert!(text.contains("Both runs over each other") && text.contains("<svg"), "{}", text.len());
+    assert!(text.contains("Both runs overlaid") && text.contains("<svg"), "{}", text.len());
 }

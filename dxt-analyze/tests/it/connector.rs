@@ -236,7 +236,10 @@ fn damaged_rows_are_told_once_and_the_rest_is_read() {
     let problems = summary["missing"]["problems"].as_array().unwrap();
     let what = problems[0]["what"].as_str().unwrap();
     assert_eq!(problems.len(), 1);
-    assert_eq!(what, "line 3 and 5 others are left out: `len` cannot be \"many\"; correct or remove what is damaged");
+    assert_eq!(
+        what,
+        "line 3 and 5 others are left out: `len` has the invalid value \"many\"; correct or remove the damaged lines"
+    );
     let json_line = r#"{"schema":"N/A","uid":7,"exe":"N/A","job_id":77,"rank":0,"ProducerName":"n0","file":"N/A","record_id":123,"module":"POSIX","type":"MOD","op":"write","seg":[{"off":0,"len":100,"start":0.5,"dur":0.25,"total":1.0,"timestamp":1743618559.147298}]}"#;
     let (summary, _) = read("e.json", format!("{json_line}\n{{\"record_id\"\n{json_line}\n").as_bytes(), 3);
     assert_eq!(summary["bytes_written"], 200);
@@ -254,10 +257,10 @@ fn refused(bytes: &str) -> String {
 #[test]
 fn what_is_no_such_file_is_told_what_it_lacks() {
     assert!(refused("").contains("it is empty"));
-    assert!(refused(&format!("{HEAD}\n")).contains("there is no row behind"));
+    assert!(refused(&format!("{HEAD}\n")).contains("no row follows"));
     assert!(
         refused(&format!("{HEAD}\nx,y\n"))
-            .contains("no row can be read; of the first, in line 2: it has 2 values and not 25")
+            .contains("no row can be read; the first one, in line 2: it has 2 values instead of 25")
     );
     assert!(refused("name,age\nx,7\n").contains("does not name the columns"));
     let without = HEAD.replace(",off,len", "").replace(",dur", "");
@@ -272,7 +275,7 @@ fn several_jobs_in_a_file_are_chosen_from() {
     let output = run(&["summary", &path]);
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(err.contains("hold 2 jobs") && err.contains("--job KEY") && err.contains("ldms-78"), "{err}");
+    assert!(err.contains("contain 2 jobs") && err.contains("--job KEY") && err.contains("ldms-78"), "{err}");
     assert_eq!(json(&["summary", "--format", "json", "--job", "ldms-78", &path], 0)["segments"], 1);
     let dxt = folder.path().join("c.dxt");
     let convert = ["convert", &path, "-o", dxt.to_str().unwrap()];

@@ -269,7 +269,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!((&missing["cut_count"], &missing["cut"][0]["file"]), (&2.into(), &FILE.into()));
     assert_eq!(missing["segments_end_ns"], 1_410_000_000);
     let said = stdout(&["summary", text(&path)], 3).replace("\n", " ");
-    assert!(said.contains("has segments of 20 of 80 POSIX calls on /scratch/counted"), "{said}");
+    assert!(said.contains("has segments for 20 of 80 POSIX calls on /scratch/counted"), "{said}");
     // The page hatches the time from the last segment to the end of the run, for ranks 0 and 2 and for the file.
     let page = folder.path().join("page.html");
     let drawn = |code: i32| -> Value {

@@ -247,9 +247,9 @@ fn what_cannot_be_played_is_one_clear_error() {
     make(&["ior-strided"]);
     refused(&["-o", "-", &trace], 2, "directory");
     refused(&["-o", &out, "--directory", "/a b", &trace], 2, "fio takes a directory of");
-    refused(&["-o", &out, "--directory", "/scratch/../scratch/synth/.", &trace], 2, "must not touch it");
-    refused(&["-o", &out, "--directory", "/scratch/synth", &trace], 2, "must not touch it");
-    refused(&["-o", &out, "--layer", "mpiio", &trace], 2, "chooses nothing");
+    refused(&["-o", &out, "--directory", "/scratch/../scratch/synth/.", &trace], 2, "must not change that file");
+    refused(&["-o", &out, "--directory", "/scratch/synth", &trace], 2, "must not change that file");
+    refused(&["-o", &out, "--layer", "mpiio", &trace], 2, "selects nothing");
     refused(&["-o", &trace, &trace], 1, "a.dxt");
     assert!(!Path::new(&out).exists());
     std::fs::create_dir(&used).unwrap();

@@ -51,10 +51,10 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     assert!(words.contains("standard input") && !words.contains("/proc/"), "{words}");
     let many = piped(&["corpus", "-"], &whole);
     assert_eq!(many.status.code(), Some(2));
-    assert!(said(&many).contains("several jobs are read from files and directories"), "{}", said(&many));
+    assert!(said(&many).contains("this command reads files and directories"), "{}", said(&many));
     // Named by its descriptor, and converted. A named pipe: `files.rs`.
     let came = piped(&["summary", "/dev/stdin"], &whole);
-    assert_eq!((came.status.code(), said(&came).contains("no kind")), (Some(0), false), "{}", said(&came));
+    assert_eq!((came.status.code(), said(&came).contains("unknown type")), (Some(0), false), "{}", said(&came));
     let made = folder.path().join("made.dxt").display().to_string();
     let converted = piped(&["convert", "-o", &made, "-"], &whole);
     assert_eq!(converted.status.code(), Some(0), "{}", said(&converted));
@@ -71,7 +71,7 @@ fn what_is_no_trace_is_called_by_its_name() {
         ("c.dxt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", "git lfs pull"),
         ("d.dxt", b"\x1f\x8b\x08\0\0\0\0\0", "gunzip"),
         ("e.spool", &spool, "dxt-analyze recover"),
-        ("f.dxt", &[0; 100], "zeros only"),
+        ("f.dxt", &[0; 100], "all zeros"),
     ];
     for (name, bytes, expected) in files {
         let path = put(folder.path(), name, bytes);
@@ -103,7 +103,7 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (["--ranks", "4:"], "there are 4 ranks from 0 to 3"),
         (["--files", "*.none"], "quote wildcards"),
         (["--layer", "hdf5"], "the calls are of POSIX"),
-        (["--time", "1000:2000"], "calls are on record from "),
+        (["--time", "1000:2000"], "calls are recorded from "),
     ];
     for (choice, expected) in choices {
         for verb in ["summary", "dump", "report", "outliers"] {
@@ -120,8 +120,8 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
     two[1].write("/b", 0, 1, 0, 1_000_000_000);
     let path = put(folder.path(), "two.dxt", &trace(&job("two", 2), two.into()));
     let choices = [
-        (&["--files", "*.h5", "--ranks", "1"][..], "choose nothing together"),
-        (&["--time", "2:2.5"], "calls before and after"),
+        (&["--files", "*.h5", "--ranks", "1"][..], "together select no calls"),
+        (&["--time", "2:2.5"], "--time 2:2.5 selects no calls"),
     ];
     for (choice, expected) in choices {
         for verb in ["summary", "dump", "report"] {
@@ -143,14 +143,14 @@ fn a_choice_of_ranks_or_times_says_why_there_are_none() {
     late.write("/f", 0, 1, 2_000_000_000, 3_000_000_000);
     let late = put(folder.path(), "late.dxt", &trace(&job("late", 1), vec![late]));
     let early = said(&run(&["summary", "--time", ":1", &late]));
-    assert!(early.contains("calls are on record from 2 s to 3 s"), "{early}");
+    assert!(early.contains("calls are recorded from 2 s to 3 s"), "{early}");
     // Sums over all ranks form one process without a rank.
     let mut shared = process(-1, "n");
     shared.write("/f", 0, 1, 0, 1);
     shared.process.reduction.ranks = 4;
     let shared = put(folder.path(), "shared.dxt", &trace(&job("shared", 4), vec![shared]));
     let ranks = said(&run(&["summary", "--ranks", "0", &shared]));
-    assert!(ranks.contains("keeps sums over all ranks, not single ones"), "{ranks}");
+    assert!(ranks.contains("has sums over all ranks, not single ranks"), "{ranks}");
 }
 
 #[test]

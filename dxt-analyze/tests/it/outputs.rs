@@ -339,6 +339,25 @@ fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<Strin
     seeds.map(of_seed).collect()
 }
 
+/// Adds the titles of findings in one list of `found` that differ though code, facts and costs are equal: programs could not distinguish them.
+fn same_facts(what: &str, found: &Value, wrong: &mut Vec<String>) {
+    match found {
+        Value::Array(rows) => {
+            let facts = |row: &Value| ["code", "about", "cost_ns", "saves_ns"].map(|key| row[key].to_string());
+            let findings: Vec<&Value> =
+                rows.iter().filter(|row| row["title"].is_string() && row["code"].is_string()).collect();
+            for (at, one) in findings.iter().enumerate() {
+                let others = findings.iter().skip(at + 1).filter(|other| facts(one) == facts(other));
+                let others = others.filter(|other| one["title"] != other["title"]);
+                wrong.extend(others.map(|other| format!("{what}: {} and {}", one["title"], other["title"])));
+            }
+            rows.iter().for_each(|row| same_facts(what, row, wrong));
+        }
+        Value::Object(fields) => fields.values().for_each(|value| same_facts(what, value, wrong)),
+        _ => {}
+    }
+}
+
 /// Returns the percentages in a text, each with its line. Changes, which have a sign, are ignored.
 fn shares(text: &str) -> Vec<(f64, &str)> {
     let mut out = Vec::new();
@@ -391,6 +410,7 @@ fn no_share_is_above_one_whatever_is_read() {
         if let Ok(found) = serde_json::from_slice::<Value>(&output.stdout) {
             answered.fetch_add(1, Ordering::Relaxed);
             above(&args.join(" "), &found, &mut wrong.lock().unwrap());
+            same_facts(&args.join(" "), &found, &mut wrong.lock().unwrap());
         }
         let known = known();
         let can_choose = known.find_subcommand(&args[0]).unwrap().get_arguments().any(|arg| arg.get_id() == "table");

@@ -1,6 +1,7 @@
-//! Tests of published cases that a synthetic trace can reproduce.
+//! Tests of published cases that a synthetic trace can reproduce, and of the commands for each table and figure of the papers.
 
-use crate::common::{Builder, job, json, process, put, run, trace};
+use crate::common::{Builder, job, json, process, put, run, text, trace};
+use crate::harness::{Compiler, Launch, Scratch, library, skip, workload, workload_with};
 use serde_json::Value;
 use std::path::Path;
 
@@ -49,6 +50,30 @@ fn commands(line: &str) -> impl Iterator<Item = &str> {
     quoted.filter(|text| text.starts_with("dxt-analyze "))
 }
 
+/// Records a run of MPI-IO with datatypes on 3 ranks, and returns its directory; `None` without MPICH.
+fn with_datatypes(scratch: &Scratch) -> Option<String> {
+    if !Compiler::Mpich.available() {
+        skip("MPICH is not installed");
+        return None;
+    }
+    let program = workload_with("mpiio_details", Compiler::Mpich, &["-O1"]);
+    let outcome = Launch::new(scratch, program).arg(scratch.data()).ranks(Compiler::Mpich, 3).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    Some(text(&scratch.traces()).to_owned())
+}
+
+/// Records a run that reads a regular pattern at 2 ms a read, and returns its directory.
+fn with_slow_reads(scratch: &Scratch) -> Option<String> {
+    let slow = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    let file = scratch.data().join("regular");
+    std::fs::write(&file, vec![0; 100 * 32_768]).expect("a file");
+    let launch = Launch::new(scratch, workload("foreseen")).untraced().arg(&file).args(["200", "0"]);
+    let launch = launch.env("LD_PRELOAD", format!("{}:{}", library().display(), slow.display()));
+    let outcome = launch.env("DELAYS", "op=read,us=2000").env("DELAYS_PATH", &file).run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    Some(text(&scratch.traces()).to_owned())
+}
+
 #[test]
 fn each_table_and_figure_has_a_command_that_makes_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -61,8 +86,11 @@ fn each_table_and_figure_has_a_command_that_makes_it() {
     };
     let one = synth("one.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio", "--segments", "16"]);
     let two = synth("two.dxt", &["file-per-process", "-n", "8", "--segments", "16"]);
-    // Has locks, seeks and HDF5.
-    let three = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/demo/demo.dxt");
+    // Runs that stand for TRACE: each table must have rows for one of them. The first has locks, seeks and HDF5.
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/demo/demo.dxt").to_owned();
+    let (datatypes, slow_reads) = (Scratch::new(), Scratch::new());
+    let recorded = [with_datatypes(&datatypes), with_slow_reads(&slow_reads)];
+    let traces: Vec<String> = std::iter::once(demo).chain(recorded.into_iter().flatten()).collect();
     let all = runs.to_str().expect("text").to_owned();
     let mut seen = 0;
     let rows = PAPERS.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| item"));
@@ -75,19 +103,30 @@ fn each_table_and_figure_has_a_command_that_makes_it() {
             let quoted = command.split('\'').enumerate();
             let words = quoted
                 .flat_map(|(part, text)| if part % 2 == 1 { vec![text] } else { text.split_whitespace().collect() });
-            let words = words.skip(1).map(|word| match word {
-                "TRACE" => three,
-                "ONE" => one.as_str(),
-                "TWO" => two.as_str(),
-                "RUNS" => all.as_str(),
-                "testdata/layouts/four-by-1m.layout" => LAYOUT,
-                word => word,
-            });
-            let words: Vec<&str> = words.collect();
-            let output = run(&words);
-            let text = String::from_utf8_lossy(&output.stdout);
-            assert_eq!(output.status.code(), Some(0), "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
-            assert!(text.lines().count() > 1, "{command} has no rows: {text}");
+            let words: Vec<&str> = words.skip(1).collect();
+            let mut has_rows = false;
+            for (number, trace) in traces.iter().enumerate() {
+                let output_name = folder.path().join(format!("out-{seen}-{number}"));
+                let output_name = output_name.to_str().expect("text");
+                let words = words.iter().map(|&word| match word {
+                    "TRACE" => trace,
+                    "ONE" => one.as_str(),
+                    "TWO" => two.as_str(),
+                    "RUNS" => all.as_str(),
+                    "FILE" | "DIRECTORY" => output_name,
+                    "testdata/layouts/four-by-1m.layout" => LAYOUT,
+                    word => word,
+                });
+                let output = run(&words.collect::<Vec<_>>());
+                let text = String::from_utf8_lossy(&output.stdout);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(0), "{command} {trace}: {text}{said}");
+                has_rows |= text.lines().count() > 1;
+                if has_rows || !command.contains("TRACE") {
+                    break;
+                }
+            }
+            assert!(has_rows || traces.len() < 3, "{command} has no rows");
             seen += 1;
         }
     }

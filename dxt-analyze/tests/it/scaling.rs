@@ -117,7 +117,10 @@ fn runs_have_several_keys_and_those_of_other_programs_are_no_repeats() {
     let place = folder.path().to_str().unwrap();
     let (names, remarks) = groups(&[], place);
     assert_eq!(names, ["hacc, 4", "ior, 4", "ior, 16"]);
-    assert!(remarks.contains("2 runs of group ior, 4 are merged though they differ: nodes from 1 to 4"), "{remarks}");
+    assert!(
+        remarks.contains("2 runs of group ior, 4 are merged although the runs differ: nodes from 1 to 4"),
+        "{remarks}"
+    );
     let (names, remarks) = groups(&["--group-by", "program,ranks,nodes"], place);
     assert_eq!(names, ["hacc, 4, 1", "ior, 4, 1", "ior, 4, 4", "ior, 16, 4"]);
     assert_eq!(remarks, "[]");

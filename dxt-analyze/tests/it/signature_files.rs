@@ -308,7 +308,7 @@ fn figures_show_what_was_done() {
     // Distinct start times of calls: one of the reads, three of the writes.
     assert_eq!(boxes(&sizes), 4);
     assert_eq!(boxes(&bandwidth), 8);
-    assert!(bandwidth.contains("A bar for each of 8 calls"), "{bandwidth}");
+    assert!(bandwidth.contains("One bar for each of 8 calls"), "{bandwidth}");
     // Another file, on request.
     let [_, _, little] = figures(&trace, &folder.path().join("little"), &["--files", "little"]);
     assert!(little.contains("/scratch/little, POSIX calls") && !little.contains(">Reads<"), "{little}");
@@ -321,7 +321,7 @@ fn figures_do_not_grow_with_the_trace_nor_differ_with_the_threads() {
     let one = figures(&trace, folder.path(), &["--threads", "1"]);
     assert_eq!(one, figures(&trace, folder.path(), &["--threads", "7"]));
     let [offsets, sizes, bandwidth] = &one;
-    assert!(bandwidth.contains("25,600 calls are too many for a bar each (more than 10,000)"), "{bandwidth}");
+    assert!(bandwidth.contains("25,600 calls are too many for one bar per call (more than 10,000)"), "{bandwidth}");
     assert!(boxes(offsets) <= 96 * 240 && boxes(sizes) <= 129 * 240 && boxes(bandwidth) <= 240);
 }
 

@@ -200,7 +200,7 @@ fn a_guess_is_nothing_to_compare_with() {
     assert!(file["is_guess"] == true && file["recommended"].is_null());
     assert_eq!(trial(&found, MIB, 4)["osts_per_operation"], 4.0);
     let text = stdout(&["stripes", "--recommend", &path], 0);
-    assert!(text.contains("no layout is known") && !text.contains("Recommended"), "{text}");
+    assert!(text.contains("the layout is not known") && !text.contains("Recommended"), "{text}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl Completeness {
             (self.lost_segments, "segment", "lost"),
             (self.lost_processes, "process", "lost"),
             (self.absent_ranks, "rank", "absent"),
-            (self.segments_without_stream, "segment", "of no known file"),
+            (self.segments_without_stream, "segment", "of an unknown file"),
         ];
         let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
             let things = if what == "process" { units::processes(count) } else { units::counted(count, what) };
@@ -253,7 +253,7 @@ impl Completeness {
         if self.unread_files > 0 && self.unread_files == self.problem_count {
             let (files, are) =
                 (units::counted(self.unread_files, "file"), if self.unread_files == 1 { "is" } else { "are" });
-            return format!("{files} of those named {are} left out: nothing in them could be read");
+            return format!("{files} of the inputs {are} left out: no part of the content can be read");
         }
         if let Some(note) = self.of_spool().next().filter(|_| self.problem_count == 0 && self.lost_blocks == 0) {
             return format!("the {noun} is not exact: {} {}", units::count(note.count), note.what);
@@ -283,8 +283,8 @@ impl Completeness {
         let mut each = |count: u64, one: &str, several: &str| say(count, if count == 1 { one } else { several });
         each(
             self.lost_segments,
-            "segment cannot be read: the file is cut or damaged there.",
-            "segments cannot be read: the file is cut or damaged there.",
+            "segment cannot be read: the file is truncated or damaged there.",
+            "segments cannot be read: the file is truncated or damaged there.",
         );
         each(
             self.lost_processes,
@@ -293,8 +293,8 @@ impl Completeness {
         );
         each(
             self.absent_ranks,
-            "rank of the job is not in these inputs: name all its files.",
-            "ranks of the job are not in these inputs: name all its files.",
+            "rank of the job is not in these inputs: give all files of the job.",
+            "ranks of the job are not in these inputs: give all files of the job.",
         );
         each(
             self.segments_without_stream,
@@ -309,14 +309,14 @@ impl Completeness {
         }
         if let Some(end) = self.segments_end_ns {
             let behind = match self.has_heat {
-                true => "timelines behind that are of heat maps, which have bytes and no calls",
-                false => "timelines and lists have nothing of what came behind that",
+                true => "later parts of timelines are from heat maps, which have bytes and no calls",
+                false => "timelines and lists lack all later calls",
             };
             out.push(format!("Segments end {} s after the start: {behind}.", units::seconds(end)));
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments of {} of {} {} calls on {}, the last segment until {} s",
+                "rank {} has segments for {} of {} {} calls on {}; the last segment ends at {} s",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
@@ -327,7 +327,7 @@ impl Completeness {
         }));
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
-            out.push(format!("and so on for {} more files of ranks", units::count(more)));
+            out.push(format!("and {} more files of ranks, for the same reason", units::count(more)));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));
@@ -376,29 +376,28 @@ impl Completeness {
     pub fn findings(&self) -> Vec<Finding> {
         let mut out = Vec::new();
         if self.damaged() {
+            let problems = self.problems.iter().take(3).map(|p| {
+                let about = About { file: Some(p.file.clone()), offset: Some(p.offset), ..About::default() };
+                Evidence::of(format!("{} at byte {}: {}", p.file, p.offset, p.what), about)
+            });
+            let evidence: Vec<Evidence> = problems.collect();
             out.push(Finding {
                 code: Code::DAMAGED,
+                about: About::of_first(&evidence),
                 severity: Severity::High,
-                title: self.damage(),
-                evidence: self
-                    .problems
-                    .iter()
-                    .take(3)
-                    .map(|p| {
-                        let about = About { file: Some(p.file.clone()), offset: Some(p.offset), ..About::default() };
-                        Evidence::of(format!("{} at byte {}: {}", p.file, p.offset, p.what), about)
-                    })
-                    .collect(),
+                title: self.damage().into(),
+                evidence,
                 cost_ns: None,
                 saving: None,
-                hint: "`dxt-analyze check` says what can be read; take the numbers here as a lower bound".into(),
+                hint: "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds".into(),
             });
         }
         if self.missing_segments > 0 {
             out.push(Finding {
                 code: Code::FOLDED,
+                about: About { calls: Some(self.missing_segments), ..About::default() },
                 severity: Severity::Info,
-                title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()),
+                title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()).into(),
                 evidence: Vec::new(),
                 cost_ns: None,
                 saving: None,

@@ -3,7 +3,7 @@
 
 use super::names::name_of;
 use super::windows::sparse;
-use crate::findings::{Code, Saving};
+use crate::findings::{About, Code, Saving};
 use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
@@ -17,6 +17,8 @@ use trace_format::meta::HintOrigin;
 pub(super) struct Item {
     pub(super) code: Code,
     pub(super) title: String,
+    /// Facts of the finding.
+    pub(super) about: About,
     /// Run time that the remedy would save the job.
     #[serde(flatten)]
     pub(super) saving: Saving,
@@ -79,7 +81,8 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
         };
         let of = |remedy: Remedy, file, not_written| Item {
             code: remedy.of.unwrap_or(weighed.finding.code),
-            title: weighed.finding.title.clone(),
+            about: weighed.finding.about.clone(),
+            title: weighed.finding.title.to_string(),
             saving,
             remedy,
             file,
@@ -94,7 +97,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 continue;
             };
             if let Some(when) = remedy.only_if
-                && !sparse(run, weighed.about.file.as_deref())
+                && !sparse(run, weighed.finding.about.file.as_deref())
             {
                 out.push(of(
                     remedy.clone(),
@@ -111,7 +114,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 if known.0 != line {
                     against.push((
                         line.to_owned(),
-                        format!("{} asks for `{}`, which saves more", known.1.name(), known.0),
+                        format!("the advice for {} sets `{}`, which saves more", known.1.name(), known.0),
                     ));
                 }
                 mine

@@ -40,7 +40,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     }
     let _ = writeln!(text, "# {ADVICE}");
     if name == SETUP {
-        text.push_str("# Run it once, before the job. It moves and deletes nothing: each command changes what new files get.\nset -e\n");
+        text.push_str("# Run this once, before the job. Nothing is moved or deleted: each command affects new files only.\nset -e\n");
     }
     // Cray's MPI reads all its hints from one variable.
     let mut of_cray: Vec<String> = items
@@ -58,7 +58,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     }
     if name == ROMIO && !kept.is_empty() {
         text.push_str(
-            "# In effect already, and not by the program: kept, since this file takes the place of another.\n",
+            "# Already in effect, set outside of the program: repeated here, since this file replaces the one that set it.\n",
         );
         kept.iter().for_each(|line| {
             let _ = writeln!(text, "{line}");
@@ -75,13 +75,13 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
 fn readme(verdict: &Verdict, items: &[Item], names: &[&str]) -> String {
     let mut text = format!("{ADVICE}\n\n{}\n\n", plain(&verdict.sentence));
     if names.contains(&SETUP) {
-        let _ = writeln!(text, "Once, after a look at it:       sh {SETUP}");
+        let _ = writeln!(text, "Once, after reviewing it:       sh {SETUP}");
     }
     if names.iter().any(|name| *name != SETUP) {
         let _ =
             writeln!(text, "Then the job, with its settings: dxt-run --hints THIS_DIRECTORY -o traces -- mpirun ...");
     }
-    text.push_str("What it gained:                 dxt-analyze compare TRACE_BEFORE TRACE_AFTER\n");
+    text.push_str("To measure the gain:            dxt-analyze compare TRACE_BEFORE TRACE_AFTER\n");
     let mut before = None;
     for item in items {
         if before != Some((item.code, &item.title)) {

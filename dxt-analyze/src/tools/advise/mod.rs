@@ -79,7 +79,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
     let about = std::fs::metadata(&args.output);
     ensure!(
         about.map_or(true, |about| about.is_dir()),
-        "failed to write {}: it is no directory",
+        "failed to write {}: it is not a directory",
         args.output.display()
     );
     let run = crate::session::open(&args.inputs)?;

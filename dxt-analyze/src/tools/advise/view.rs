@@ -8,7 +8,7 @@ impl Report for Advice {
         let mut parts = vec![Part::Lines(vec![self.sentence.clone()])];
         if self.advice.is_empty() {
             parts.push(Part::Lines(vec![
-                "nothing to advise: no finding that matters has a remedy by a command or a setting".into(),
+                "no advice: no important finding has a remedy by a command or a setting".into(),
             ]));
         }
         let rows = self.advice.iter().flat_map(|item| item.remedy.lines.iter().map(move |line| (item, line)));

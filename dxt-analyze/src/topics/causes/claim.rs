@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::replay::Shortened;
-use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
 use crate::model::FileId;
 use crate::text::units as show;
 
@@ -56,7 +56,7 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let name = grid.run.file(*file)?.name.clone();
     let words = format!(
-        "{:.0} % of it on {name}; {} in all",
+        "{:.0} % of the lost time on {name}; {} in total",
         ns * 100.0 / all.max(1.0),
         show::counted(by.len() as u64, "file")
     );
@@ -64,6 +64,16 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
 }
 
 /// A finding whose price is not known yet.
-pub(crate) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
-    Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
+pub(crate) fn finding(code: Code, title: impl Into<Title>, evidence: Vec<Evidence>, hint: &str) -> Finding {
+    let about = About::of_first(&evidence);
+    Finding {
+        code,
+        about,
+        severity: Severity::Info,
+        title: title.into(),
+        evidence,
+        cost_ns: None,
+        saving: None,
+        hint: hint.into(),
+    }
 }

@@ -1,4 +1,4 @@
-//! The codes of the findings of this topic, and what `explain` says of each. Slow units have the codes of `outliers`, which asks the same.
+//! Codes of the findings of this topic, and their `explain` texts. Slow units have the codes of `outliers`.
 
 use crate::findings::codes;
 
@@ -19,13 +19,13 @@ codes! {
          4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; (2) \
          the 3 longest outliers of a kind of call take >= 0.8 of the excess of all; (3) no slow rank, node, target or \
          file explains > 0.3 of their time. Spread = log(median / first quartile) / 0.6745. Calls that begin and end \
-         together, within 0.35 of the longest, are one stall. Saving: excess over the peers, with file lock waits of \
-         others meanwhile.",
-        "See whether the stall comes again before blaming a rank: a failover or an eviction of a storage server takes \
-         tens of seconds.",
+         together, within 0.35 of the longest, are one stall. Saving: excess over the peers, plus file lock waits of \
+         others during the stall.",
+        "Repeat the run to see whether the stall recurs before blaming a rank: a failover or an eviction of a storage \
+         server takes tens of seconds.",
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
-        "A few calls take far longer than their peers, on no particular rank, node or target.",
+        "A few calls are slow outliers, on no particular rank, node or target.",
         "Reported if (1) calls are outliers (DXT-V002), and the 3 longest take < 0.8 of the excess of all; (2) no rank \
          or node has >= 0.8 of them; (3) they are not > 0.1 of >= 100 calls: storage then serves in two ways, as cache \
          and disk; or (4) of the files that processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A \
@@ -64,7 +64,7 @@ codes! {
          outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: min(time outside per \
          process, without waiting for the slowest rank's system calls; time outside of the process with most) - saving \
          of DXT-V009 - 0.2 ns per byte for copies.",
-        "Make the calls collective or larger: each independent call locks, copies and waits by itself.",
+        "Make the calls collective or larger: each independent call locks, copies and waits separately.",
         "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     LONG_COLLECTIVE = "DXT-V009",
         "One collective call took far longer than other collective calls on its file.",
@@ -90,17 +90,17 @@ codes! {
         "Call H5Pset_all_coll_metadata_ops for reads, H5Pset_coll_metadata_write for writes; open objects once.",
         "Howison et al., Tuning HDF5 for Lustre File Systems, 2010 (GCRM)";
     ALIASING = "DXT-V011",
-        "Requests of several ranks begin on one storage target at a time while the others idle.",
+        "Ranks hit the same storage target at the same time while the other targets idle.",
         "Reported if (1) >= 4 processes begin requests on a file with >= 4 targets in >= 8 time windows of a median \
          call's length, in >= 0.5 of these >= 0.75 of them on one target, not one stripe; (2) they take >= 1.2 x those \
          in other windows, if >= 8, and >= 2 x the fastest; (3) no target has > 2.5 x its share of the run; or (4) >= \
          0.8 of a queue (DXT-V006) is on files of >= 2 stripe rows that use <= 0.5 of their targets (used: >= 0.02 of \
          the bytes). Saving: time - fastest x calls x processes per target (>= 1) if spread over all; (4) as DXT-V006.",
         "Choose a distance of ranks' blocks that is no multiple of stripe count times stripe size, or let each rank \
-         begin at another block.",
+         start at a different block.",
         "own rule; Lustre Operations Manual, chapter on striping";
     THREADS_BY_TURNS = "DXT-V012",
-        "Threads of a process read and write one after another, never two at once.",
+        "Reads and writes of a process's threads are serialized.",
         "Reported if, in a process, (1) time with any thread in a call >= 0.97 x sum of call times over threads; (2) \
          that time >= 0.5 of the run; (3) no thread has > 2/3 of the sum; (4) the mean span of a thread, first to last \
          call, >= 0.6 of the span of all threads. Saving: time with any thread in a call - call time of the busiest \
@@ -138,8 +138,8 @@ codes! {
         "Reported if, of stat(2), access(2) and their variants called by the program, (1) calls >= 100 and >= 4 x \
          pairs of process and path; or else (2) calls that fail, on paths that the same process also finds or opens, \
          >= 1,000 and >= 0.5 of all. Saving: (1) time x (1 - pairs / calls); (2) time of the failed calls.",
-        "Remember the answer, or list the folder once.",
-        "own rule: an answer that is known costs nothing";
+        "Query each path once and cache the answer, or list the folder once.",
+        "own rule: a cached answer costs nothing";
     HDF5_COLLECTIVE = "DXT-V019",
         "Collective HDF5 calls spend their time outside POSIX: waiting, communication, HDF5's own work.",
         "Reported if (1) of all kinds of MPI-IO and HDF5 calls, collective HDF5 reads or writes have the most time \
@@ -184,12 +184,12 @@ codes! {
          neither written nor read. Saving: time of all calls on them, without outliers, - 2 µs per call - 1 ns per \
          byte, as in memory.",
         "Keep such data in memory, or reuse one file.",
-        "own rule: data that nobody keeps need no storage";
+        "own rule: temporary data need no storage";
     HDF5_AMPLIFIED = "DXT-V024",
-        "HDF5 reads far more of a file than the program asks for.",
-        "Reported if, with moved = bytes that HDF5 reads of a file from MPI-IO (else by system calls) and asked = \
-         bytes of the elements read from its datasets, (1) moved >= 2 x asked; (2) moved - asked >= 1 MiB. Saving: \
-         time of HDF5's system calls that read x (1 - asked / moved).",
+        "HDF5 reads far more bytes of a file than the program requests.",
+        "Reported if, with moved = bytes that HDF5 reads of a file from MPI-IO (else by system calls) and requested = \
+         bytes of the elements read from its datasets, (1) moved >= 2 x requested; (2) moved - requested >= 1 MiB. \
+         Saving: time of HDF5's system calls that read x (1 - requested / moved).",
         "Read whole chunks or rows; make the chunk cache hold all chunks that a selection crosses; shape chunks as \
          they are read.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
@@ -204,8 +204,8 @@ codes! {
         "The program alternates between computing and I/O, and nothing else explains its I/O time.",
         "Reported if (1) no other finding saves >= least_run_share; (2) reads (or writes) are >= 0.6 of the time in \
          I/O, in >= 4 bursts; (3) no process makes calls in several threads; (4) saving >= 0.1 of the run. Saving: \
-         min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it asks for another \
-         program.",
+         min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it needs changes \
+         to the program.",
         "Read ahead or write behind: a thread, asynchronous calls, two alternating buffers.",
         "own rule: computing and I/O can overlap, except for one burst";
     POLLED = "DXT-V027",
@@ -216,7 +216,7 @@ codes! {
          shows when another process's call on it, or rename in its folder, ended: 4 failures, 1 per second, or 3 waits \
          of the process, or 3 of >= 2 failures for the file. Saving: largest sum of waits of a process, (4) from that \
          end on.",
-        "Hold lock files for less time; let a message tell that a file is there.",
+        "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
     HDF5_FLUSHED = "DXT-V028",
         "HDF5 files are flushed after every few writes.",
@@ -241,7 +241,7 @@ codes! {
         "Set a larger buffer with setvbuf(3) before the first access; do not call fflush between records.",
         "own rule; setvbuf(3)";
     MANY_AGGREGATORS = "DXT-V031",
-        "Small requests of several aggregators in one collective call are served one after another.",
+        "Small requests of several aggregators in one collective call are serialized.",
         "Reported if, with service = longest request / requests of a phase, (1) >= 3 processes each make one system \
          call inside collective calls of a file, begun within 0.5 service, <= 512 KiB in all; (2) the k-th shortest \
          takes k x service, +- 0.4 service; (3) service >= 1 ms and >= 10 ns per byte of a request; (4) this holds in \
@@ -256,8 +256,8 @@ codes! {
          after a pause or synchronization point, of >= 3 processes, with >= 0.8 of the excess, at >= 2 bursts per \
          process and >= 4 calls per burst. Saving: excess over the peers. Severity: info below high_run_share; (2) \
          warn at most.",
-        "Ignore these calls in a longer run: setup happens once. If they take much of the run, begin earlier, beside \
-         other work, or let ranks begin one after another.",
+        "Ignore these calls in a longer run: setup happens once. If they take much of the run, start them earlier, \
+         in parallel with other work, or stagger the ranks.",
         "own rule: connections, memory and caches are set up once";
     TINY_COLLECTIVE = "DXT-V033",
         "Collective MPI-IO calls move few bytes of all ranks together.",
@@ -267,12 +267,12 @@ codes! {
         "Gather the data of many steps, and write them in one collective call.",
         "own rule: each call costs an exchange and a request";
     READ_BEFORE = "DXT-V034",
-        "Processes read blocks and overwrite them whole, too soon to have looked at the data.",
+        "Processes read blocks and then overwrite them completely, too soon to have used the data.",
         "Reported if, for a process and file with pairs = reads of >= 64 KiB (256 KiB in logs of other tools) and the \
          same thread's next write of the same bytes, < 1 ns per 32 bytes later, (1) pairs >= 8; (2) pairs >= 0.8 of \
          such reads and writes however long between; (3) pairs >= 0.5 of its reads; (4) no library uses the file and \
          it is not mapped. Saving: time of its reads, without outliers, x pairs / reads. Severity: warn at most, since \
-         some bytes may be kept.",
+         some bytes may be preserved.",
         "Do not read the old content if the new one does not depend on it; if few bytes change, write only those.",
         "own rule: a processor reads at most 32 bytes per ns from its cache";
     SLOW_THREAD = "DXT-V035",
@@ -282,10 +282,10 @@ codes! {
          log(time / peers), without outliers, against the others (as DXT-O002) >= min_slowdown; (3) p x threads x \
          processes <= false_discovery_rate, or p x threads if it is the same thread in >= 0.5 of the processes. \
          Saving: per phase, time of the busiest thread - the same if that thread were as fast as the others.",
-        "Check what that thread does besides, and where it runs; let threads take the next piece when they finish one.",
+        "Check what else that thread does and where it runs; let each thread take the next piece when it finishes one.",
         "own rule: threads with the same work should take the same time";
     NO_OVERLAP = "DXT-V016",
-        "Asynchronous operations keep the program waiting: nothing else runs meanwhile.",
+        "Asynchronous operations do not overlap with computing: the program waits for them.",
         "Reported if, in processes with one thread and recorded waits, time in calls that start operations or wait for \
          them >= 0.9 of the time with one in flight. Saving: time in these calls, without outliers, x min(1, computing \
          time / time in these calls).",

@@ -43,7 +43,7 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
             let name = run.file_name(region.file).to_owned();
             let range = grid.regions.range(region).unwrap_or_default();
             (
-                format!("{} of {name}, from {} on,", show::bytes(range.1 - range.0), show::bytes(range.0)),
+                format!("{} of {name} at offset {}", show::bytes(range.1 - range.0), show::bytes(range.0)),
                 "other parts of the file",
                 About { file: Some(name), offset: Some(range.0), bytes: Some(range.1 - range.0), ..About::default() },
             )

@@ -46,7 +46,9 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     out.extend(super::shape::hdf5_metadata::claims(&grid));
     out.extend(super::shape::aliasing::claims(&grid, aliased));
     out.par_iter_mut().for_each(|claim| price(&grid, &phases, &slots, claim));
-    out.sort_by_key(|claim| (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.title.clone()));
+    out.sort_by_key(|claim| {
+        (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.code, claim.finding.about.clone())
+    });
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
     (grid, out)
 }

@@ -30,7 +30,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(grid, slow.unit);
     let are = if slow.more.is_empty() && !matches!(slow.unit, Unit::Folder(_)) { "is" } else { "are" };
-    let it = if slow.more.is_empty() { "it" } else { "each" };
+    let it = if slow.more.is_empty() { "" } else { " each" };
     match ranks(run, slow) {
         Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
         _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(grid, *unit).0))),
@@ -67,14 +67,14 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let (code, title, hint) = match (slow.unit, &user) {
         (_, Some(SoleUser::Theirs(theirs))) => {
             let (who, others, of_first) = users(grid, theirs);
-            let on = if slow.more.is_empty() { name.clone() } else { "files that no other uses".to_owned() };
+            let on = if slow.more.is_empty() { name.clone() } else { "files used by no other process".to_owned() };
             let are = if theirs.len() > 1 { "are" } else { "is" };
             about = About { file: about.file, ..of_first };
             (
                 Code::SLOW_RANK,
-                format!("{who} {are} slow on {on}: {first} as long as {others}' on theirs"),
-                "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow; and where its file lies, which no \
-                 other uses (`lfs getstripe`)",
+                format!("{who} {are} slow on {on}: {first} as long as those of {others} on other files"),
+                "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where the \
+                 rank's file lies (`lfs getstripe`), which no other process uses",
             )
         }
         (_, Some(SoleUser::EitherOnTarget(process, target))) => {
@@ -84,8 +84,10 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             let code = if matches!(slow.unit, Unit::Target(_)) { Code::SLOW_TARGET } else { Code::SLOW_RANK };
             (
                 code,
-                format!("{who} or {target_name}, which no other uses, is slow: {first} as long as {others}'"),
-                "see whether the rank is slow on another target too (`lfs setstripe -o` for its file), or the target for another rank: the host of the one or the other is to be checked",
+                format!(
+                    "{who} or {target_name} is slow (no other process uses this OST): {first} as long as for {others}"
+                ),
+                "test the rank on another OST (`lfs setstripe -o` for its file) and the OST with another rank, then have the host of the slow one checked",
             )
         }
         (_, Some(SoleUser::Either(process))) => {
@@ -93,63 +95,63 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             about = About { file: about.file, ..of_first };
             (
                 Code::SLOW_FILE,
-                format!("{who} or its {name}, which no other uses, is slow: {first} as long as those on {others}"),
-                "see where the file lies (another file system, a busy target), and what the rank's host does beside it: the same calls on other files are faster",
+                format!(
+                    "{who} or its {name} is slow (no other process uses this file): {first} as long as on {others}"
+                ),
+                "check where the file lies (another file system, a busy target) and other load on the rank's host: the same calls on other files are faster",
             )
         }
         (Unit::Moment(..), None) if slow.grows => (
             Code::SLOW_MOMENT,
-            format!("{name} the {first} as long as before, longer and longer{}", most(grid)),
-            "see what grows with the run (a file, a folder, a list that is searched, a cache that fills up), and whether it begins anew after a restart",
+            format!("{first} as long {name} as before and get slower over time{}", most(grid)),
+            "look for something that grows during the run (a file, a folder, a searched list, a cache that fills up), and check whether a restart makes calls fast again",
         ),
         (Unit::Moment(..), None) => (
             Code::SLOW_MOMENT,
-            format!("{name} the {first} as long as {others}{}", most(grid)),
-            "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program",
+            format!("{first} as long {name} as {others}{}", most(grid)),
+            "check what else used the file system or the network at that time, and repeat the run before changing the program",
         ),
         (Unit::Process(_), None) => (
             Code::SLOW_RANK,
-            format!("{name} {are} slow: {first} as long as {others}'"),
-            "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow",
+            format!("{name} {are} slow: {first} as long as those of {others}"),
+            "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host",
         ),
         (Unit::Node(_), None) => (
             Code::SLOW_NODE,
-            format!("{name} {are} slow: {first} as long as {others}'"),
-            "have the node checked (network link, file system client, what else runs there), or leave it out of the next job",
+            format!("{name} {are} slow: {first} as long as those of {others}"),
+            "have the node checked (network link, file system client, other processes), or exclude the node from the next job",
         ),
         (Unit::File(_), None) => (
             Code::SLOW_FILE,
-            format!("{name} {are} slow: {first} as long as those on {others}"),
-            "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
-             faster",
+            format!("{name} {are} slow: {first} as long as on {others}"),
+            "check where the file lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files \
+             are faster",
         ),
         (Unit::Folder(_), None) => (
             Code::SLOW_FILE,
-            format!("{name} {are} slow: {first} as long as those on {others}"),
-            "see what storage they lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on others are faster",
+            format!("{name} {are} slow: {first} as long as on {others}"),
+            "check which storage these files lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster",
         ),
         (Unit::Region(_), None) => (
             Code::SLOW_FILE,
-            format!("{name} {are} slow: {first} as long as those on {others}"),
-            "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",
+            format!("{name} {are} slow: {first} as long as on {others}"),
+            "check which storage these bytes lie on (`lfs getstripe`, a separate component, a degraded device), and whether other ranks lock these bytes",
         ),
         (Unit::Target(_), None) if asked >= OVERLOADED => (
             Code::SLOW_TARGET,
-            format!(
-                "{name} {are} overloaded: {asked:.1} times as much is asked of {it} as of {others}, and {first} as long as theirs"
-            ),
-            "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
+            format!("{name} {are} overloaded: {asked:.1} times the load of {others}{it}, and {first} as long"),
+            "spread files evenly before writing them: `lfs setstripe -i -1` (any OST first) or more stripes (`-c`) for their folder",
         ),
         (Unit::Target(_), None) => (
             Code::SLOW_TARGET,
-            format!("{name} {are} slow: {first} as long as {others}'"),
-            "report the target to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`",
+            format!("{name} {are} slow: {first} as long as on {others}"),
+            "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
         ),
     };
     let mut evidence = Vec::new();
     for (class, odd, among, calls) in &by {
         let words = format!(
-            "{}: {} times as long as the like, {}, modified z-score {:.1}, {}, {} compared",
+            "{}: {} times as long as peers, {}, modified z-score {:.1}, {}, {} units compared",
             class.plural(),
             times(odd),
             show::counted(*calls, "call"),
@@ -160,17 +162,18 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         about.calls = Some(about.calls.unwrap_or(0).saturating_add(*calls));
         evidence.push(words);
     }
+    about.operation = by.first().map(|(class, ..)| class.plural().to_owned());
     let mut evidence: Vec<Evidence> = evidence.into_iter().map(Evidence::from).collect();
     if let Some(first) = evidence.first_mut() {
         *first = Evidence::of(first.words().to_owned(), about);
     }
     for unit in slow.more.iter().take(crate::limits::NAMED_EXAMPLES) {
         let (name, _, about) = named(grid, *unit);
-        evidence.push(Evidence::of(format!("{name} as well"), about));
+        evidence.push(Evidence::of(format!("also slow: {name}"), about));
     }
     for target in either {
         let (name, _, about) = named(grid, Unit::Target(target));
-        evidence.push(Evidence::of(format!("{name}: which of them is slow cannot be told"), about));
+        evidence.push(Evidence::of(format!("{name} cannot be distinguished: the same requests reach it"), about));
     }
     evidence.extend(files(grid, &slow.shortened));
     let is_load = matches!(slow.unit, Unit::Target(_)) && asked >= OVERLOADED;
@@ -260,9 +263,9 @@ fn ranks(run: &Run, slow: &Slow) -> Option<String> {
     Some(show::ranges(&all))
 }
 
-/// `p = 3e-5`; below what numbers can tell, that it is less.
+/// `p-value 3e-5`; below what numbers can tell, that it is less.
 fn probability(p: f64) -> String {
-    if p < 1e-300 { "p < 1e-300".into() } else { format!("p = {p:.0e}") }
+    if p < 1e-300 { "p-value < 1e-300".into() } else { format!("p-value {p:.0e}") }
 }
 
 fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {

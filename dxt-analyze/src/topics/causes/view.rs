@@ -131,12 +131,12 @@ pub fn causes(args: &Args) -> Result<Causes> {
 /// Of a run that is loaded.
 #[must_use]
 pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
-    let bar = Bar::new(run.segments(), "what is usual");
+    let bar = Bar::new(run.segments(), "baselines");
     let reads = ReadsFirst::new(run);
     let (first, lost) = scan(run, &reads, &bar);
     drop(bar);
     let frame = Frame::of(run, first, &reads.questions);
-    let bar = Bar::new(run.segments(), "what is slow");
+    let bar = Bar::new(run.segments(), "slow calls");
     let reading = (Cells::new(run, &frame.slots, &frame.usual, layouts), Aliasing::new(run, &frame.usual, layouts));
     let ((cells, moments), _) = scan(run, &reading, &bar);
     drop(bar);
@@ -161,7 +161,8 @@ impl Outcome for Causes {
 impl Report for Causes {
     fn view(&self) -> View {
         let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
-        let met = if self.ranks_met { "ended by calls in which all ranks met" } else { "ended by times without I/O" };
+        let met =
+            if self.ranks_met { "ended by calls that synchronize all ranks" } else { "ended by pauses without I/O" };
         let phases = crate::text::units::counted(self.phases as u64, "phase");
         parts.push(Part::Lines(vec![format!("{phases}, {met}")]));
         parts.push(Part::Findings(self.findings.clone()));

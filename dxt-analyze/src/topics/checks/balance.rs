@@ -3,7 +3,7 @@
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
@@ -40,7 +40,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
     if m.run.reduced_ranks() > 0 || members(m) < 2 || all == 0 {
-        let why = "fewer than two ranks, ranks reduced to one record, or no bytes";
+        let why = "fewer than two ranks, ranks reduced to one record, or no bytes moved";
         out.skip(check, code, Amount::Ratio(least), why);
         return false;
     }
@@ -49,16 +49,23 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let part = share(rank.data.bytes, all);
     let found = part >= least && all >= m.least.traffic_min_bytes;
     let said = found.then(|| Said {
+        about: About {
+            rank: m.run.process(process).map(|process| process.rank).filter(|&rank| rank >= 0),
+            calls: Some(rank.data.count),
+            bytes: Some(rank.data.bytes),
+            time_ns: Some(rank.data.time_ns),
+            ..About::default()
+        },
         severity: m.severity(rank.data.time_ns).max(Severity::Warn),
         title: format!("{} moves {} of the bytes of {} ranks", m.run.process_name(process), percent(part), members(m)),
         evidence: vec![format!(
-            "{} in {} calls, {}",
+            "{} in {} reads and writes, {} in total",
             units::bytes(rank.data.bytes),
             units::count(rank.data.count),
             units::duration(rank.data.time_ns)
         )],
         cost_ns: None,
-        hint: "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): one rank uses one node's network"
+        hint: "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): a single rank uses only one node's network"
             .into(),
     });
     out.add(
@@ -69,7 +76,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
         format!("{} ranks, {}", members(m), units::bytes(all)),
         said,
     );
-    out.also("of all ranks", Amount::Bytes(all), Amount::Bytes(m.least.traffic_min_bytes));
+    out.also("moved by all ranks", Amount::Bytes(all), Amount::Bytes(m.least.traffic_min_bytes));
     found
 }
 
@@ -104,25 +111,26 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
         let said = found.then(|| Said {
+            about: About { operation: Some(check.into()), ..About::default() },
             severity: if code == Code::TIME_IMBALANCE {
                 m.severity(most.saturating_sub(mean as u64))
             } else {
                 Severity::Info
             },
-            title: format!("ranks differ by {} in {check}", percent(part)),
+            title: format!("imbalance of {check} is {}", percent(part)),
             evidence: ranks
                 .iter()
                 .take(NAMED_EXAMPLES)
                 .map(|(process, value)| {
-                    format!("{}: {}, mean {}", m.run.process_name(*process), show(*value), show(mean as u64))
+                    format!("{}: {}, mean over ranks {}", m.run.process_name(*process), show(*value), show(mean as u64))
                 })
                 .collect(),
             cost_ns: None,
             hint:
-                "give ranks equal parts; if parts are equal and times are not, see `outliers --by rank` and `--by node`"
+                "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`"
                     .into(),
         });
-        let elsewhere = if one { ", of which one moves nearly all, as the row above says" } else { "" };
+        let elsewhere = if one { ", one of which moves nearly all bytes (see the row above)" } else { "" };
         out.add(
             check,
             code,
@@ -132,7 +140,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
             said,
         );
         let amount = if code == Code::TIME_IMBALANCE { Amount::Ns } else { Amount::Bytes };
-        out.also("of the busiest rank", amount(most), amount(enough));
+        out.also("on the busiest rank", amount(most), amount(enough));
     }
 }
 
@@ -160,10 +168,10 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
         let Some(&(worst, file)) = shared.first() else {
             let largest = several().map(|(_, file)| bytes(file)).max();
             let why = largest.map_or_else(
-                || "no file of several ranks".to_owned(),
+                || "no file shared by several ranks".to_owned(),
                 |most| {
                     let (most, enough) = (units::bytes(most), units::bytes(m.least.traffic_min_bytes));
-                    format!("of no file of several ranks {enough}: at most {most}")
+                    format!("no file shared by several ranks reaches {enough}: the largest has {most}")
                 },
             );
             out.skip(check, code, Amount::Ratio(least), &why);
@@ -171,8 +179,9 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
         };
         let found = shared.iter().filter(|(part, _)| *part > least).count();
         let said = (found > 0).then(|| Said {
+            about: About { operation: Some(check.into()), ..About::default() },
             severity: Severity::Info,
-            title: format!("ranks move unequal shares of {found} shared file(s)"),
+            title: format!("ranks move unequal shares of {}", units::counted(found as u64, "shared file")),
             evidence: shared
                 .iter()
                 .take(found.min(NAMED_EXAMPLES))
@@ -182,29 +191,29 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
                         by.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process)))
                     });
                     let most = most.map_or(String::new(), |(process, bytes)| {
-                        format!(", {} most: {}", m.run.process_name(*process), units::bytes(*bytes))
+                        format!(", {} moves most: {}", m.run.process_name(*process), units::bytes(*bytes))
                     });
                     format!("{}: imbalance {}{most}", m.name(*id), percent(*part))
                 })
                 .collect(),
             cost_ns: None,
-            hint: "cut the file into equal parts, or let MPI-IO's aggregators do so (collective calls)".into(),
+            hint: "give each rank an equal part of the file, or use collective calls, whose aggregators divide the file evenly".into(),
         });
         out.add(
             check,
             code,
             Amount::Ratio(worst),
             Amount::Ratio(least),
-            format!("{} shared files", shared.len()),
+            units::counted(shared.len() as u64, "shared file"),
             said,
         );
         let of_it = m.calls.files.get(&file).map_or(0, bytes);
-        out.also("of that file", Amount::Bytes(of_it), Amount::Bytes(m.least.traffic_min_bytes));
+        out.also("moved in that file", Amount::Bytes(of_it), Amount::Bytes(m.least.traffic_min_bytes));
     }
 }
 
 fn independent(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code) = ("shared files that ranks access one by one", Code::SHARED_INDEPENDENT);
+    let (check, code) = ("independent calls on a shared file", Code::SHARED_INDEPENDENT);
     let least = Amount::Count(m.least.collective_min);
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
@@ -219,21 +228,22 @@ fn independent(m: &Measured<'_>, out: &mut Verdicts) {
     let time =
         files.iter().filter_map(|(file, _)| m.calls.files.get(file)).map(|file| file.alone.time_ns).sum::<Sum>().get();
     let said = (!files.is_empty()).then(|| Said {
+        about: About { time_ns: Some(time), ..About::default() },
         severity: m.severity(time),
-        title: "several ranks access a shared file without one collective call".into(),
+        title: "several ranks access a shared file without any collective call".into(),
         evidence: files
             .iter()
             .filter_map(|(id, count)| {
                 let file = m.calls.files.get(id)?;
                 let ranks = file.read_by.len().max(file.written_by.len());
-                Some(format!("{}: {} calls of {ranks} ranks, {}", m.name(*id), units::count(*count), units::duration(file.alone.time_ns)))
+                Some(format!("{}: {} independent calls by {ranks} ranks, {} in total", m.name(*id), units::count(*count), units::duration(file.alone.time_ns)))
             })
             .collect(),
         cost_ns: None,
-        hint: "use collective calls, or a file per rank or node if ranks need no common file; `stripes` tells whether they share locks"
+        hint: "use collective calls, or one file per rank or node if ranks need no common file; `stripes` shows if ranks share locks"
             .into(),
     });
-    out.add(check, code, Amount::Count(count), least, "calls on one file, the most".into(), said);
+    out.add(check, code, Amount::Count(count), least, "the file with most such calls".into(), said);
 }
 
 #[cfg(test)]

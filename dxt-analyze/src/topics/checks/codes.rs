@@ -83,7 +83,8 @@ codes! {
         "A rank spends long in metadata calls.",
         "Reported if the time of one process in opens, closes, seeks, stats, locks, maps and other metadata calls > \
          metadata_rank_s. Saving: at most that time, summed over these processes.",
-        "Open once and keep open; let one rank stat for all; use fewer files; distribute what one rank does for all.",
+        "Open files once and keep them open; let one rank stat for all; use fewer files; distribute work that one rank \
+         does for all.",
         "Drishti P17";
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
@@ -92,7 +93,7 @@ codes! {
          info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per process at < 5 ms \
          each). It names one of >= 3 ranks that makes >= 80 % of the saving while the others wait. Saving: time beyond \
          0.3 ms per call; all of it for processes with >= 200 such calls.",
-        "Open once and keep open; let one rank stat for all; use fewer files.",
+        "Open files once and keep them open; let one rank stat for all; use fewer files.",
         "Metadata calls move no data: their time is overhead";
     ONE_RANK = "DXT-C013",
         "One rank moves nearly all bytes.",
@@ -178,8 +179,8 @@ codes! {
         "Drishti P07";
     REREAD = "DXT-C024",
         "A process reads bytes again that it has read before.",
-        "Reread bytes: read before by the same process and not written since, on files that nobody writes or only this \
-         process uses. Reported if (1) reread bytes >= traffic_share x all bytes read; (2) reread bytes >= \
+        "Reread bytes: read before by the same process and not written since, on files that no process writes or only \
+         this process uses. Reported if (1) reread bytes >= traffic_share x all bytes read; (2) reread bytes >= \
          traffic_min_bytes. Without single operations, reread bytes = bytes read - extent that is read - bytes \
          written. Saving: time of these reads x reread bytes / their bytes.",
         "Keep the bytes in memory, or read in the order of the file.",
@@ -198,8 +199,8 @@ codes! {
         "Read-back bytes: written before by the same process, at their first reading. Reported if (1) read-back bytes \
          >= traffic_share x all bytes read; (2) >= traffic_min_bytes; (3) the file has one writer, or no byte of it \
          has two and every call is recorded. Saving: time of these reads x read-back bytes / their bytes.",
-        "Keep in memory what is needed again, or use node-local storage.",
-        "A process could have kept in memory what it wrote";
+        "Keep bytes that are needed again in memory, or use node-local storage.",
+        "A process could keep the bytes that it wrote in memory";
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
         "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
@@ -208,15 +209,15 @@ codes! {
         "Write bytes once, when they are final; keep scratch data in memory or on node-local storage.",
         "Drishti P10, by overlap";
     UNASKED = "DXT-C028",
-        "MPI-IO reads bytes that no call asked for.",
-        "Unasked bytes = bytes read inside MPI-IO reads - bytes asked for + all bytes read inside MPI-IO writes \
-         (read-modify-write). Reported if (1) unasked bytes >= traffic_share x bytes moved on the files of MPI-IO; (2) \
-         unasked bytes >= traffic_min_bytes. Saving: time of reads and writes inside MPI-IO x (1 - bytes asked / bytes \
-         moved), each; all of it where none were asked.",
+        "MPI-IO reads bytes that no call requested.",
+        "Unrequested bytes = bytes read inside MPI-IO reads - bytes requested + all bytes read inside MPI-IO writes \
+         (read-modify-write). Reported if (1) unrequested bytes >= traffic_share x bytes moved on the files of MPI-IO; \
+         (2) unrequested bytes >= traffic_min_bytes. Saving: time of reads and writes inside MPI-IO x (1 - bytes \
+         requested / bytes moved), each; all of it where none were requested.",
         "Use collective calls, or hints that disable data sieving (romio_ds_read=disable, romio_ds_write=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     READ_RUNS = "DXT-C029",
-        "Small reads follow each other in the file, so that one could replace many.",
+        "Small reads are consecutive in the file: one larger read could replace many.",
         "Run: reads of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
          Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
          saved_calls_min / 10 if as many small reads take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
@@ -225,7 +226,7 @@ codes! {
         "Read more at once: one call per MiB or more.",
         "Each call has a fixed cost, which one large call pays once";
     WRITE_RUNS = "DXT-C030",
-        "Small writes follow each other in the file, so that one could replace many.",
+        "Small writes are consecutive in the file: one larger write could replace many.",
         "Run: writes of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
          Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
          saved_calls_min / 10 if as many small writes take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
@@ -256,26 +257,26 @@ codes! {
         "Give the offset with the call: pread(2), pwrite(2), MPI_File_read_at.",
         "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",
-        "A process opens a file again and again.",
+        "A process opens a file repeatedly.",
         "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= 4, \
          outside MPI-IO; or (3) >= 4 by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
          opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
          outside system calls.",
         "Keep it open between accesses.",
-        "Each open asks the metadata server, and each close may write the cache back";
+        "Each open sends a request to the metadata server, and each close may write the cache back";
     OPEN_PER_ACCESS = "DXT-C035",
         "Files are opened for every one or two reads or writes.",
         "Reported if (1) reads and writes of the program <= accesses_per_open x its opens; (2) opens, without opendir, \
          >= metadata_min. Saving: time of opens and other metadata calls outside MPI-IO and HDF5 x (1 - 1 / calls), \
          per process, file and operation.",
         "Pack small files into one, or keep files open.",
-        "Each open asks the metadata server, for few bytes here";
+        "Each open sends a request to the metadata server, for few bytes here";
     FAILED_OPENS = "DXT-C036",
         "Many opens fail.",
         "Reported if (1) failed opens >= failed_opens_share x all opens; (2) failed opens >= failed_opens_min. Saving: \
          time of opens and other metadata calls beyond 0.3 ms per call.",
         "Shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), and remember which files are absent.",
-        "A failed open asks the metadata server in vain";
+        "A failed open sends a request to the metadata server without any use";
     METADATA_RATE = "DXT-C037",
         "Metadata calls come in a burst that loads the metadata server.",
         "Reported if opens, closes, stats, locks and other metadata calls (no seeks) that begin in one second >= \

@@ -50,7 +50,7 @@ impl<'a> Reported<'a> for InReport<'a> {
 
 impl Found for ChecksReport {
     fn sections(&self) -> Vec<Section> {
-        vec![Section::of("checks", "Checks", "Rules of thumb, and what single operations prove.", self)]
+        vec![Section::of("checks", "Checks", "Rules of thumb, and findings that individual operations prove.", self)]
     }
 
     fn findings(&self) -> Vec<&Finding> {

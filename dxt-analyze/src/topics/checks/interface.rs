@@ -3,7 +3,7 @@
 use super::calls::Forms;
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::text::units;
@@ -36,23 +36,24 @@ fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let part = share(m.calls.stdio.bytes, all);
     let said = (part > least).then(|| Said {
+        about: About { calls: Some(m.calls.stdio.count), time_ns: Some(m.calls.stdio.time_ns), ..About::default() },
         severity: m.severity(m.calls.stdio.time_ns),
         title: format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(part)),
         evidence: vec![format!(
-            "{} in {} calls, {} in them",
+            "{} in {} calls, {} in total",
             units::bytes(m.calls.stdio.bytes),
             units::count(m.calls.stdio.count),
             units::duration(m.calls.stdio.time_ns)
         )],
         cost_ns: None,
-        hint: "move large data with read and write, MPI-IO or HDF5; or give the streams a buffer of a stripe with setvbuf(3)"
+        hint: "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with setvbuf(3)"
             .into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} moved", units::bytes(all)), said);
 }
 
 fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("MPI-IO in an MPI program", Code::NO_MPIIO, Amount::Count(1));
+    let (check, code, least) = ("MPI-IO calls of an MPI program", Code::NO_MPIIO, Amount::Count(1));
     let ranks = m.run.info.mpi.as_ref().map_or(0, |mpi| mpi.ranks);
     if ranks < 2 {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
@@ -65,11 +66,12 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
     let count = m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count());
     let shared = m.most(&m.calls.files, by_hand);
     let said = (count == 0 && !shared.is_empty()).then(|| Said {
+        about: About { calls: Some(count), ..About::default() },
         severity: Severity::Info,
-        title: format!("{ranks} ranks share files and none of them uses MPI-IO"),
+        title: format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
         evidence: shared
             .iter()
-            .map(|(file, bytes)| format!("{}: {} by single ranks", m.name(*file), units::bytes(*bytes)))
+            .map(|(file, bytes)| format!("{}: {} in independent calls", m.name(*file), units::bytes(*bytes)))
             .collect(),
         cost_ns: None,
         hint: "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large requests"
@@ -77,7 +79,7 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
     });
     out.add(check, code, Amount::Count(count), least, format!("{ranks} ranks"), said);
     let bytes = m.calls.files.values().map(by_hand).sum::<Sum>().get();
-    out.also("of shared files by single ranks", Amount::Bytes(bytes), Amount::Bytes(1));
+    out.also("moved in shared files by independent calls", Amount::Bytes(bytes), Amount::Bytes(1));
 }
 
 fn collective(
@@ -98,12 +100,18 @@ fn collective(
     }
     let part = share(forms.collective.count, all);
     let said = (part < m.least.collective_share && all > m.least.collective_min).then(|| Said {
+        about: About {
+            calls: Some(forms.independent.count),
+            time_ns: Some(forms.independent.time_ns),
+            operation: Some(call.into()),
+            ..About::default()
+        },
         severity: m.severity(forms.independent.time_ns),
         title: format!("{} of {} MPI-IO calls are collective", percent(part), units::count(all)),
         evidence: m
             .most(&forms.independent_files, |calls| calls.count)
             .iter()
-            .map(|(file, count)| format!("{}: {} independent ones", m.name(*file), units::count(*count)))
+            .map(|(file, count)| format!("{}: {} independent calls", m.name(*file), units::count(*count)))
             .collect(),
         cost_ns: None,
         hint: format!(
@@ -112,7 +120,7 @@ fn collective(
     });
     let independent = match forms.independent.time_ns {
         0 => String::new(),
-        ns => format!(", {} independent", units::duration(ns)),
+        ns => format!(", {} in independent calls", units::duration(ns)),
     };
     let looked = format!("{} calls{independent}", units::count(all));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
@@ -123,7 +131,8 @@ fn collective(
 const GAPS: u64 = 2;
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("nonblocking MPI-IO", Code::BLOCKING_ONLY, Amount::Ratio(m.least.idle_share));
+    let (check, code, least) =
+        ("idle time without nonblocking MPI-IO", Code::BLOCKING_ONLY, Amount::Ratio(m.least.idle_share));
     let (reads, writes) = (&m.calls.mpi_reads, &m.calls.mpi_writes);
     let all = reads.count().saturating_add(writes.count());
     let nonblocking = reads.nonblocking.count.saturating_add(writes.nonblocking.count);
@@ -136,22 +145,26 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     let idle = share(m.phases.idle_ns, m.phases.span_ns);
     let gaps = m.phases.gaps.len() as u64;
     let said = (nonblocking == 0 && idle >= m.least.idle_share && gaps >= GAPS).then(|| Said {
+        about: About { calls: Some(all), time_ns: Some(m.phases.idle_ns), ..About::default() },
         severity: Severity::Info,
-        title: format!("no MPI-IO call overlaps with the {} that lie between phases of I/O", units::duration(m.phases.idle_ns)),
-        evidence: vec![format!("{} blocking calls, {} gaps", units::count(all), units::count(gaps))],
+        title: format!(
+            "all MPI-IO calls are blocking, and {} between I/O phases pass without I/O",
+            units::duration(m.phases.idle_ns)
+        ),
+        evidence: vec![format!("{} blocking calls, {} gaps without I/O", units::count(all), units::count(gaps))],
         cost_ns: None,
-        hint: "start them with MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
+        hint: "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
                compute before MPI_Wait"
             .into(),
     });
     let looked = format!(
-        "{} calls, {} nonblocking; {} gaps of {GAPS} at least",
+        "{} calls, {} nonblocking; {} gaps without I/O (at least {GAPS} required)",
         units::count(all),
         units::count(nonblocking),
         units::count(gaps)
     );
     out.add(check, code, Amount::Ratio(idle), least, looked, said);
-    out.also("of the calls blocking", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
+    out.also("blocking calls", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
 
 /// Minimum number of nodes at which the share of nodes with an aggregator is meaningful.
@@ -180,15 +193,18 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         }
     }
     let Some((part, file, on, count)) = worst else {
-        return out.skip(check, code, least, "no collective call was seen to move bytes through POSIX");
+        return out.skip(check, code, least, "no recorded collective call moves bytes through POSIX");
     };
     let said = (nodes >= SEVERAL && part < m.least.aggregator_nodes_share).then(|| {
         let hints = m.run.hints.iter().filter(|hint| hint.file == file && hint.origin == HintOrigin::InEffect);
         let hints = hints.filter(|hint| hint.key == "cb_nodes" || hint.key == "cb_config_list");
-        let mut evidence =
-            vec![format!("{}: {count} ranks on {on} of {nodes} nodes move the bytes of all", m.name(file))];
+        let mut evidence = vec![format!(
+            "{}: {count} of the ranks, on {on} of {nodes} nodes, move the bytes of all ranks",
+            m.name(file)
+        )];
         evidence.extend(hints.map(|hint| format!("{} = {}", hint.key, hint.value)));
         Said {
+            about: About { operation: Some("collective calls".into()), ..About::default() },
             severity: Severity::Warn,
             title: format!(
                 "collective calls go through {} on {on} of {nodes} nodes",
@@ -196,7 +212,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
             ),
             evidence,
             cost_ns: None,
-            hint: format!("set the MPI-IO hints cb_nodes to {nodes} or a multiple, and cb_config_list to *:1"),
+            hint: format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
         }
     });
     out.add(check, code, Amount::Ratio(part), least, format!("{nodes} nodes"), said);
@@ -204,27 +220,28 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn memory(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("alignment in memory", Code::MEMORY_UNALIGNED, m.least.memory_unaligned_share);
+    let (check, code, least) = ("unaligned memory buffers", Code::MEMORY_UNALIGNED, m.least.memory_unaligned_share);
     let (known, unaligned) = m.memory;
     if known == 0 {
         return out.skip(
             check,
             code,
             Amount::Ratio(least),
-            "this trace does not say it: an earlier tracer made it, or no call has a buffer of its own (C streams)",
+            "buffer addresses are not recorded: the tracer was older, or no call has a buffer of its own (C streams)",
         );
     }
     let part = share(unaligned, known);
     let said = (part > least).then(|| Said {
+        about: About { calls: Some(unaligned), ..About::default() },
         severity: Severity::Info,
         title: format!(
-            "{} of reads and writes begin off a multiple of {} bytes in memory",
+            "{} of reads and writes use memory buffers that are not aligned to {} bytes",
             percent(part),
             m.run.memory_alignment()
         ),
-        evidence: vec![format!("{} of {} accesses", units::count(unaligned), units::count(known))],
+        evidence: vec![format!("{} of {} reads and writes", units::count(unaligned), units::count(known))],
         cost_ns: None,
-        hint: "allocate buffers with posix_memalign(3); direct I/O needs that anyway".into(),
+        hint: "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers".into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} accesses", units::count(known)), said);
 }

@@ -2,7 +2,7 @@
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::ProcessId;
 use crate::sum::Sum;
@@ -17,11 +17,12 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     rate(measured, out);
 }
 
-const HINT: &str = "open a file once and keep it open; let one rank open and stat and tell the others; use fewer, larger files or a container \
+const HINT: &str = "open each file once and keep it open; let one rank open and stat files and broadcast the result; use fewer, larger files or a container \
                     (HDF5, ADIOS)";
 
 fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("metadata time of a rank", Code::METADATA_TIME, seconds(m.least.metadata_rank_s));
+    let (check, code, least) =
+        ("metadata time of the slowest rank", Code::METADATA_TIME, seconds(m.least.metadata_rank_s));
     if m.run.reduced_ranks() > 0 {
         return out.skip(check, code, Amount::Ns(least), "ranks were reduced to one record");
     }
@@ -32,8 +33,13 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     let slow: Vec<_> = ranks.iter().filter(|(ns, _)| *ns > least).collect();
     let cost = slow.iter().map(|(ns, _)| *ns).sum::<Sum>().get();
     let said = (!slow.is_empty()).then(|| Said {
+        about: About { time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("{} rank(s) spend more than {} in metadata calls", slow.len(), units::duration(least)),
+        title: format!(
+            "metadata calls take more than {} on {}",
+            units::duration(least),
+            units::counted(slow.len() as u64, "rank")
+        ),
         evidence: slow
             .iter()
             .take(NAMED_EXAMPLES)
@@ -57,6 +63,7 @@ fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let part = share(calls.metadata.time_ns, calls.all.time_ns);
     let said = (part >= least && calls.metadata.count >= m.least.metadata_min).then(|| Said {
+        about: About { time_ns: Some(calls.metadata.time_ns), ..About::default() },
         severity: Severity::Warn,
         title: format!("{} of the time in I/O calls is spent in metadata calls", percent(part)),
         evidence: m
@@ -81,15 +88,16 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
         .clone()
         .fold(0_u64, |sum, file| sum.saturating_add(file.opens.time_ns).saturating_add(file.closes.time_ns));
     let said = (most >= least).then(|| Said {
+        about: About { time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("{} file(s) are opened {} times or more by one process", often.count(), units::count(least)),
+        title: format!("single processes open {} {} times or more", units::counted(often.count() as u64, "file"), units::count(least)),
         evidence: files
             .iter()
             .filter(|(_, count)| *count >= least)
             .filter_map(|(id, count)| {
                 let file = m.calls.files.get(id)?;
                 Some(format!(
-                    "{}: {} times by {}, which reads or writes it {} times",
+                    "{}: {} opens by {} for {} reads and writes",
                     m.name(*id),
                     units::count(*count),
                     m.run.process_name(file.most_opens.1),
@@ -98,7 +106,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
             })
             .collect(),
         cost_ns: Some(cost),
-        hint: "keep it open between accesses: each open asks the metadata server, and closing writes the cache back"
+        hint: "keep the file open between accesses: each open queries the metadata server, and each close writes back cached data"
             .into(),
     });
     out.add(
@@ -121,8 +129,13 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
     let ratio = data as f64 / opens.count as f64;
     let cost = m.calls.metadata.time_ns;
     let said = (ratio <= least && opens.count >= m.least.metadata_min).then(|| Said {
+        about: About { calls: Some(opens.count), time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("{} opens for {} reads and writes", units::count(opens.count), units::count(data)),
+        title: format!(
+            "the program opens files {} times for {} reads and writes",
+            units::count(opens.count),
+            units::count(data)
+        ),
         evidence: m
             .most(&m.calls.files, |file| file.opens.count)
             .into_iter()
@@ -137,7 +150,7 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn failed(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("opens that fail", Code::FAILED_OPENS, m.least.failed_opens_share);
+    let (check, code, least) = ("failed opens", Code::FAILED_OPENS, m.least.failed_opens_share);
     let failed = &m.calls.failed_opens;
     let all = m.calls.opens.count.saturating_add(failed.count);
     if all == 0 {
@@ -145,31 +158,33 @@ fn failed(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let part = share(failed.count, all);
     let said = (part >= least && failed.count >= m.least.failed_opens_min).then(|| Said {
+        about: About { calls: Some(failed.count), time_ns: Some(failed.time_ns), ..About::default() },
         severity: m.severity(failed.time_ns),
         title: format!("{} of {} opens fail", units::count(failed.count), units::count(all)),
         evidence: m
             .most(&m.calls.failed_files, |count| *count)
             .into_iter()
-            .map(|(file, count)| format!("{}: {} times", m.name(file), units::count(count)))
+            .map(|(file, count)| format!("{}: {} failed opens", m.name(file), units::count(count)))
             .collect(),
         cost_ns: Some(failed.time_ns),
-        hint: "they search: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), remember what is absent, put packages into one image"
+        hint: "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), cache which files are absent, put packages into one image"
             .into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} opens", units::count(all)), said);
-    out.also("failed ones", Amount::Count(failed.count), Amount::Count(m.least.failed_opens_min));
+    out.also("failed opens", Amount::Count(failed.count), Amount::Count(m.least.failed_opens_min));
 }
 
 fn rate(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("metadata calls per second, at most", Code::METADATA_RATE, m.least.metadata_rate);
+    let (check, code, least) = ("peak metadata calls per second", Code::METADATA_RATE, m.least.metadata_rate);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::PerSecond(least), why);
     }
     let (peak, at) = m.phases.metadata_peak;
     let said = (peak >= least).then(|| Said {
+        about: About { calls: Some(peak as u64), ..About::default() },
         severity: Severity::Warn,
-        title: format!("up to {} metadata calls per second", units::count(peak as u64)),
-        evidence: vec![format!("in the second from {} on", units::seconds(at))],
+        title: format!("metadata calls peak at {} per second", units::count(peak as u64)),
+        evidence: vec![format!("in the second that begins at {} s", units::seconds(at))],
         cost_ns: None,
         hint: HINT.into(),
     });

@@ -113,7 +113,7 @@ impl Measured<'_> {
         if self.run.reduced_ranks() > 0 {
             return Some("ranks were reduced to one record: `summary` shows the fastest and the slowest");
         }
-        (self.calls.ranks.len() < 2).then_some("there are not two processes that do I/O")
+        (self.calls.ranks.len() < 2).then_some("fewer than two processes do I/O")
     }
 
     fn name(&self, file: FileId) -> &str {

@@ -2,7 +2,7 @@
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::text::units;
 
@@ -12,33 +12,34 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn idle(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("time in which no process is in a call", Code::IDLE_GAPS, m.least.idle_share);
+    let (check, code, least) = ("time with no process in an I/O call", Code::IDLE_GAPS, m.least.idle_share);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::Ratio(least), why);
     }
     let phases = &m.phases;
     let part = share(phases.idle_ns, phases.span_ns);
     let said = (part >= least && phases.span_ns >= m.least.phases_min_ns).then(|| Said {
+        about: About { time_ns: Some(phases.idle_ns), ..About::default() },
         severity: Severity::Info,
-        title: format!("between its first and last call the job does no I/O for {} ({})", units::duration(phases.idle_ns), percent(part)),
+        title: format!("the job does no I/O for {} ({}) between its first and last I/O call", units::duration(phases.idle_ns), percent(part)),
         evidence: phases
             .gaps
             .iter()
             .take(NAMED_EXAMPLES)
-            .map(|gap| format!("{} from {} to {}", units::duration(gap.ns()), units::seconds(gap.start_ns), units::seconds(gap.end_ns)))
+            .map(|gap| format!("no I/O for {}: from {} s to {} s", units::duration(gap.ns()), units::seconds(gap.start_ns), units::seconds(gap.end_ns)))
             .collect(),
         cost_ns: None,
-        hint: "if the program computes there, I/O could go on meanwhile: nonblocking calls, a thread that writes, or node-local buffers \
-               that drain"
+        hint: "if the program computes in these gaps, overlap I/O with the computation: nonblocking calls, a writer thread, or node-local \
+               buffers that drain in the background"
             .into(),
     });
     let looked = format!("{} gaps in {}", units::count(phases.gaps.len() as u64), units::duration(phases.span_ns));
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
-    out.also("from the first call to the last", Amount::Ns(phases.span_ns), Amount::Ns(m.least.phases_min_ns));
+    out.also("from the first I/O call to the last", Amount::Ns(phases.span_ns), Amount::Ns(m.least.phases_min_ns));
 }
 
 fn alone(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("time in which one process alone moves bytes", Code::SERIALISED, m.least.serial_share);
+    let (check, code, least) = ("time with a single process moving bytes", Code::SERIALISED, m.least.serial_share);
     if let Some(why) = m.no_segments().or_else(|| m.no_ranks()) {
         return out.skip(check, code, Amount::Ratio(least), why);
     }
@@ -49,15 +50,16 @@ fn alone(m: &Measured<'_>, out: &mut Verdicts) {
     let part = share(phases.alone_ns, phases.moving_ns);
     let movers = m.calls.ranks.values().filter(|rank| rank.data.count > 0).count();
     let said = (part >= least && phases.alone_ns >= m.least.phases_min_ns).then(|| Said {
+        about: About { time_ns: Some(phases.alone_ns), ..About::default() },
         severity: if share(phases.alone_ns, phases.span_ns) >= m.least.high_cost_share { Severity::Warn } else { Severity::Info },
-        title: format!("for {} of the time in which bytes move, only one process moves them", percent(part)),
+        title: format!("a single process moves bytes during {} of the time with data transfer", percent(part)),
         evidence: vec![format!(
-            "{} of {}; {movers} processes read or write in the whole run",
+            "{} of {} with data transfer; {movers} processes read or write during the run",
             units::duration(phases.alone_ns),
             units::duration(phases.moving_ns)
         )],
         cost_ns: None,
-        hint: "let ranks move their parts at the same time: look for one rank that does all, turns that are passed around, or a single \
+        hint: "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a single \
                aggregator (cb_nodes)"
             .into(),
     });
@@ -66,8 +68,8 @@ fn alone(m: &Measured<'_>, out: &mut Verdicts) {
         code,
         Amount::Ratio(part),
         Amount::Ratio(least),
-        format!("{} of moving bytes", units::duration(phases.moving_ns)),
+        format!("{} with data transfer", units::duration(phases.moving_ns)),
         said,
     );
-    out.also("by one process alone", Amount::Ns(phases.alone_ns), Amount::Ns(m.least.phases_min_ns));
+    out.also("by a single process", Amount::Ns(phases.alone_ns), Amount::Ns(m.least.phases_min_ns));
 }

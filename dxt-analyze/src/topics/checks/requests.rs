@@ -3,7 +3,7 @@
 use super::result::{Amount, Said, Verdicts};
 use super::sums::{Direction, FileSums};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::model::FileId;
 use crate::sum::Sum;
 use crate::text::units;
@@ -38,7 +38,7 @@ static READS: Which = Which {
     small: ("small reads", Code::SMALL_READS),
     shared: ("small reads of shared files", Code::SMALL_SHARED_READS),
     random: ("random reads", Code::RANDOM_READS),
-    runs: ("small reads in a row", Code::READ_RUNS),
+    runs: ("consecutive small reads", Code::READ_RUNS),
 };
 
 static WRITES: Which = Which {
@@ -47,15 +47,21 @@ static WRITES: Which = Which {
     small: ("small writes", Code::SMALL_WRITES),
     shared: ("small writes to shared files", Code::SMALL_SHARED_WRITES),
     random: ("random writes", Code::RANDOM_WRITES),
-    runs: ("small writes in a row", Code::WRITE_RUNS),
+    runs: ("consecutive small writes", Code::WRITE_RUNS),
 };
 
 fn mix(m: &Measured<'_>, out: &mut Verdicts) {
     let (reads, writes) = (&m.calls.reads, &m.calls.writes);
     let least = m.least.intensive_share;
     for (check, code, read, write, show) in [
-        ("reads against writes, calls", Code::CALL_MIX, reads.count, writes.count, units::count as fn(u64) -> String),
-        ("reads against writes, bytes", Code::BYTE_MIX, reads.bytes, writes.bytes, units::bytes),
+        (
+            "read-write imbalance in calls",
+            Code::CALL_MIX,
+            reads.count,
+            writes.count,
+            (|calls| units::counted(calls, "call")) as fn(u64) -> String,
+        ),
+        ("read-write imbalance in bytes", Code::BYTE_MIX, reads.bytes, writes.bytes, units::bytes),
     ] {
         let all = read.saturating_add(write);
         if all == 0 {
@@ -65,11 +71,12 @@ fn mix(m: &Measured<'_>, out: &mut Verdicts) {
         let apart = share(read.abs_diff(write), all);
         let kind = if read > write { "reads more than it writes" } else { "writes more than it reads" };
         let said = (apart > least).then(|| Said {
+            about: About { operation: Some(kind.into()), ..About::default() },
             severity: Severity::Info,
-            title: format!("the program {kind}: {} read, {} written", show(read), show(write)),
+            title: format!("the program {kind} (reads: {}, writes: {})", show(read), show(write)),
             evidence: Vec::new(),
             cost_ns: None,
-            hint: "nothing to change: it tells which side of the file system to tune first".into(),
+            hint: "nothing to change: tune the direction with more traffic first".into(),
         });
         out.add(check, code, Amount::Ratio(apart), Amount::Ratio(least), show(all), said);
     }
@@ -93,7 +100,7 @@ fn shared_small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, Amount::Ratio(m.least.small_share), why);
     }
-    small_of(m, out, which, check, code, &shared, " of files that several ranks share");
+    small_of(m, out, which, check, code, &shared, " of files shared by several ranks");
 }
 
 fn small_of(
@@ -108,16 +115,23 @@ fn small_of(
     let least = Amount::Ratio(m.least.small_share);
     let all = sum(m, which, only);
     if all.all.count == 0 {
-        return out.skip(check, code, least, "there are none");
+        return out.skip(check, code, least, "no such calls");
     }
     let part = share(all.small.count, all.all.count);
     let limit = units::bytes(m.least.small_request_bytes);
     let enough = enough(m, &all, m.least.small_min);
     let said = (part > m.least.small_share && all.small.count > enough).then(|| Said {
+        about: About {
+            calls: Some(all.small.count),
+            bytes: Some(all.small.bytes),
+            time_ns: Some(all.small.time_ns),
+            operation: Some(which.word.into()),
+            ..About::default()
+        },
         severity: m.severity(all.small.time_ns),
         title: match all.small_unsized {
             0 => format!(
-                "{} small {}{of_what}: {} each on average ({} of all)",
+                "{} {}{of_what} are small: {} on average, {} of all",
                 units::count(all.small.count),
                 which.word,
                 units::bytes(all.small.bytes / all.small.count.max(1)),
@@ -137,9 +151,9 @@ fn small_of(
                     _ => String::new(),
                 };
                 format!(
-                    "{}: {}{mean}, {}",
+                    "{}: {}{mean}, {} in total",
                     m.name(file),
-                    units::counted(count, "small one"),
+                    units::counted(count, "small call"),
                     units::duration(small.time_ns)
                 )
             })
@@ -149,7 +163,7 @@ fn small_of(
     });
     let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
-    out.also("small ones", Amount::Count(all.small.count), Amount::Count(enough));
+    out.also("small calls", Amount::Count(all.small.count), Amount::Count(enough));
 }
 
 /// Divisor of the minimum number of small calls if slow small calls take most of the time; see [`enough`].
@@ -180,8 +194,8 @@ fn gather(m: &Measured<'_>) -> String {
     if has(Layer::Hdf5) {
         ways.push("larger HDF5 chunks or a chunk cache");
     }
-    let buffer = if has(Layer::Mpiio) { "; below MPI-IO, raise cb_buffer_size" } else { "" };
-    format!("gather them: {}{buffer}", ways.join(", "))
+    let buffer = if has(Layer::Mpiio) { "; for requests that MPI-IO makes, a larger cb_buffer_size" } else { "" };
+    format!("merge small requests: {}{buffer}", ways.join(", "))
 }
 
 /// Minimum share of backward requests at which the order is called reversed; in random order, about half of the requests go backward.
@@ -192,13 +206,19 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let least = Amount::Ratio(m.least.random_share);
     let all = sum(m, which, |_| true);
     if all.placed == 0 {
-        return out.skip(check, code, least, "none has an earlier one to compare with");
+        return out.skip(check, code, least, "no call follows an earlier one in the same file");
     }
     let part = share(all.random.count, all.placed);
     let said = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| Said {
+        about: About {
+            calls: Some(all.random.count),
+            time_ns: Some(all.random.time_ns),
+            operation: Some(which.word.into()),
+            ..About::default()
+        },
         severity: m.severity(all.random.time_ns),
         title: format!(
-            "{} {}: {} of them begin before the end of the thread's previous one",
+            "{} {}: {} begin at an offset before the end of the thread's previous one",
             if part >= BACKWARD { "backward" } else { "random" },
             which.word,
             percent(part)
@@ -206,19 +226,19 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         evidence: m
             .most(&m.files, |sums| (which.of)(sums).random.count)
             .into_iter()
-            .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
+            .map(|(file, count)| format!("{}: {} calls", m.name(file), units::count(count)))
             .collect(),
         // A time of 0 means that it is unknown, as it can be for calls that are only counted.
         cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
         hint: if m.single_rank() {
-            "sort requests by offset before they are made".into()
+            "sort requests by offset before issuing them".into()
         } else {
-            "sort requests by offset before they are made, or let collective MPI-IO do so".into()
+            "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them".into()
         },
     });
     let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
-    out.also("random ones", Amount::Count(all.random.count), Amount::Count(m.least.random_min));
+    out.also("random calls", Amount::Count(all.random.count), Amount::Count(m.least.random_min));
 }
 
 fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -230,9 +250,15 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         return out.skip(check, code, least, why);
     }
     let said = (all.saved >= enough).then(|| Said {
+        about: About {
+            calls: Some(all.in_runs.count),
+            time_ns: Some(all.saved_ns),
+            operation: Some(which.word.into()),
+            ..About::default()
+        },
         severity: m.severity(all.saved_ns),
         title: format!(
-            "{} consecutive small {} could be merged into {}",
+            "{} consecutive small {} could be merged into {} calls",
             units::count(all.in_runs.count),
             which.word,
             units::count(all.in_runs.count.saturating_sub(all.saved))
@@ -244,22 +270,23 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
                 let one = m.files.get(&file).and_then(|sums| (which.of)(sums).longest_run);
                 let longest = one.map_or(String::new(), |run| {
                     format!(
-                        "; the longest, {} of {} together, by {}",
+                        "; longest run: {} calls, {}, by {}",
                         units::count(run.amount),
                         units::bytes(run.length),
                         m.place(&run)
                     )
                 });
-                format!("{}: {} calls to save{longest}", m.name(file), units::count(saved))
+                format!("{}: {} calls can be saved{longest}", m.name(file), units::count(saved))
             })
             .collect(),
         cost_ns: Some(all.saved_ns),
         hint: format!(
-            "each begins where the last ended: gather them in a buffer and make one call per {}",
+            "collect the data in a buffer and make one call per {}: each call begins where the previous one ended",
             units::bytes(m.least.small_request_bytes)
         ),
     });
-    let looked = format!("{} runs of {} {}", units::count(all.runs), units::count(all.in_runs.count), which.word);
+    let looked =
+        format!("{} runs with {} {} in total", units::count(all.runs), units::count(all.in_runs.count), which.word);
     out.add(check, code, Amount::Count(all.saved), least, looked, said);
 }
 
@@ -271,7 +298,7 @@ const VERY: u64 = 5;
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("small writes at storage's pace", Code::SLOW_SMALL_WRITES, m.least.slow_small_share);
+    let (check, code, least) = ("slow small writes", Code::SLOW_SMALL_WRITES, m.least.slow_small_share);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, Amount::Ratio(least), why);
     }
@@ -285,9 +312,14 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
     let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
     let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
     let said = (part >= least && (all.slow_small.count >= m.least.sync_min || dominate)).then(|| Said {
+        about: About {
+            calls: Some(all.slow_small.count),
+            time_ns: Some(all.slow_small.time_ns),
+            ..About::default()
+        },
         severity: m.severity(all.slow_small.time_ns),
         title: format!(
-            "{} of {} small writes take {} or more: they wait for storage one by one",
+            "{} of {} small writes take {} or more: each waits for storage",
             percent(part),
             units::count(all.small.count),
             units::duration(m.least.slow_small_ns)
@@ -295,16 +327,16 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         evidence: m
             .most(&m.files, |sums| sums.writes.slow_small.time_ns)
             .into_iter()
-            .map(|(file, ns)| format!("{}: {} in them", m.name(file), units::duration(ns)))
+            .map(|(file, ns)| format!("{}: {} in slow small writes", m.name(file), units::duration(ns)))
             .collect(),
         cost_ns: Some(all.slow_small.time_ns),
-        hint: "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that are passed around (`stripes`), or a full page cache"
+        hint: "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full page cache"
             .into(),
     });
     let looked = format!("{} small writes", units::count(all.small.count));
     let enough = if dominate { A_FEW } else { m.least.sync_min };
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
-    out.also("slow ones", Amount::Count(all.slow_small.count), Amount::Count(enough));
+    out.also("slow small writes", Amount::Count(all.slow_small.count), Amount::Count(enough));
 }
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
@@ -320,14 +352,15 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
     let cost = found.iter().map(|(_, calls)| calls.syncs.time_ns).sum::<Sum>().get();
     let said = (!found.is_empty()).then(|| Said {
+        about: About { time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("{} file(s) are synced at every write or two", found.len()),
+        title: format!("the program syncs {} after every write or two", units::counted(found.len() as u64, "file")),
         evidence: found
             .iter()
             .take(crate::limits::NAMED_EXAMPLES)
             .map(|(file, calls)| {
                 format!(
-                    "{}: {} syncs for {} writes, {}",
+                    "{}: {} syncs for {} writes, {} in syncs",
                     m.name(**file),
                     units::count(calls.syncs.count),
                     units::count(calls.writes.count),
@@ -336,7 +369,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
             })
             .collect(),
         cost_ns: Some(cost),
-        hint: "sync once per step or checkpoint: fsync(2) waits for all that was written (SQLite: one transaction around many \
+        hint: "sync once per step or checkpoint: fsync(2) waits for all data written so far (SQLite: one transaction around many \
                statements)"
             .into(),
     });
@@ -357,24 +390,20 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no seeks");
     }
     if data == 0 {
-        return out.skip(
-            check,
-            code,
-            Amount::Ratio(least),
-            "no POSIX reads and writes of the files that are sought in",
-        );
+        return out.skip(check, code, Amount::Ratio(least), "no POSIX reads or writes of the files with seeks");
     }
     let ratio = count as f64 / data as f64;
     let said = (ratio >= least && count >= m.least.seek_min).then(|| Said {
+        about: About { calls: Some(count), time_ns: Some(time), ..About::default() },
         severity: m.severity(time),
-        title: format!("{} seeks for {} reads and writes", units::count(count), units::count(data)),
+        title: format!("the program makes {} seeks for {} reads and writes", units::count(count), units::count(data)),
         evidence: m
             .most(&m.calls.files, |file| file.seeks.count)
             .into_iter()
             .map(|(file, seeks)| format!("{}: {} seeks", m.name(file), units::count(seeks)))
             .collect(),
         cost_ns: Some(time),
-        hint: "give the offset with the call: pread(2), pwrite(2), MPI_File_read_at; one call instead of two".into(),
+        hint: "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two".into(),
     });
     let looked = format!("{} seeks, {} reads and writes of the same files", units::count(count), units::count(data));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);

@@ -1,6 +1,6 @@
 //! Result of the checks: one row per check, with its verdict.
 
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::shared::completeness::Completeness;
 use crate::topics::checks::gaps::Gap;
 use serde::Serialize;
@@ -107,6 +107,8 @@ pub struct Verdicts {
 pub struct Said {
     /// Severity of the finding.
     pub severity: Severity,
+    /// Facts of the finding.
+    pub about: About,
     /// Title of the finding: one sentence.
     pub title: String,
     /// Evidence: sentences with the numbers behind the finding.
@@ -132,8 +134,9 @@ impl Verdicts {
         self.rows.push(Checked { check, code, measured: Some(measured), threshold, also: None, looked_at, verdict });
         self.findings.extend(said.map(|said| Finding {
             code,
+            about: said.about,
             severity: said.severity,
-            title: said.title,
+            title: said.title.into(),
             evidence: crate::findings::said(said.evidence),
             cost_ns: said.cost_ns,
             saving: None,

@@ -3,7 +3,7 @@
 use super::result::{Amount, Said, Verdicts};
 use super::sums::{FileSums, Repeated};
 use super::{Measured, percent, share};
-use crate::findings::{Code, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, Stream};
 use crate::sum::Sum;
@@ -16,10 +16,10 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     if measured.no_segments().is_some() {
         for (check, code) in [
             (REREAD.check, REREAD.code),
-            ("bytes that several ranks read", Code::COMMON_READS),
+            ("bytes read by several ranks", Code::COMMON_READS),
             (READ_BACK.check, READ_BACK.code),
             (OVERWRITTEN.check, OVERWRITTEN.code),
-            ("bytes that MPI-IO read unasked", Code::UNASKED),
+            ("bytes read by MPI-IO beyond requests", Code::UNASKED),
         ] {
             out.skip(check, code, Amount::Ratio(measured.least.traffic_share), what);
         }
@@ -46,37 +46,37 @@ struct Kind {
 }
 
 static REREAD: Kind = Kind {
-    check: "bytes that a process reads again",
+    check: "bytes reread by the same process",
     code: Code::REREAD,
     of: |sums| &sums.reread,
     all: |sums| sums.read.bytes,
     is_judged: |_, _, sums| sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1),
     costs: true,
-    title: "of the bytes read had been read before by the same process",
-    hint: "keep them in memory, or read in the order of the file; the page cache serves them only while they stay in it",
+    title: "of the bytes read were read before by the same process",
+    hint: "keep the data in memory, or read the file in order; the page cache serves rereads only while it holds the data",
 };
 
 static READ_BACK: Kind = Kind {
-    check: "bytes that a process reads back",
+    check: "bytes read back by their writer",
     code: Code::READ_BACK,
     of: |sums| &sums.read_back,
     all: |sums| sums.read.bytes,
     is_judged: |m, file, sums| sums.writers <= 1 || m.run.missing_segments() == 0 && m.writers.is_one(file),
     costs: true,
-    title: "of the bytes read had been written by the same process",
-    hint: "keep in memory what is needed again, or put it on node-local storage: on a parallel file system reading back may wait for \
-           the writing",
+    title: "of the bytes read were written before by the same process",
+    hint: "keep the data in memory, or put them on node-local storage: on a parallel file system, reading back may wait for \
+           the write",
 };
 
 static OVERWRITTEN: Kind = Kind {
-    check: "bytes that a process writes again",
+    check: "bytes overwritten by the same process",
     code: Code::OVERWRITTEN,
     of: |sums| &sums.overwritten,
     all: |sums| sums.written.bytes,
     is_judged: |_, _, _| true,
     costs: true,
-    title: "of the bytes written went over bytes that the same process had written",
-    hint: "write each byte once it is final; if they are new versions of a checkpoint, write them less often",
+    title: "of the bytes written overwrite bytes that the same process wrote before",
+    hint: "write each byte only when it is final; if these are new versions of a checkpoint, write checkpoints less often",
 };
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
@@ -90,13 +90,13 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let bytes = |sums: &FileSums| (kind.of)(sums).bytes;
     let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
-        return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
+        return out.skip(kind.check, kind.code, Amount::Ratio(least), "no individually recorded calls move such bytes");
     }
     let moved = judged.values().map(bytes).sum::<Sum>().get();
     let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
     if kind.code == Code::READ_BACK && moved == 0 && not_judged > 0 {
         let why = format!(
-            "not judged: {} of files in which processes write over each other's bytes, or may have",
+            "not judged: {} in files in which processes overwrite, or may overwrite, each other's bytes",
             units::bytes(not_judged)
         );
         return out.skip(kind.check, kind.code, Amount::Ratio(least), &why);
@@ -113,9 +113,10 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
                 let example = sums.example?;
                 let processes = sums.processes;
                 Some(format!(
-                    "{}: {} by {processes} process(es), as {} ({})",
+                    "{}: {} by {}, for example {} ({})",
                     m.name(file),
                     units::bytes(bytes),
+                    units::processes(processes),
                     m.place(&example),
                     units::bytes(example.length)
                 ))
@@ -126,6 +127,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
         let most = m.most(&judged, bytes).into_iter().next();
         let fills = kind.code == Code::OVERWRITTEN && most.is_some_and(|(file, _)| is_of_hdf5(m, file));
         Said {
+            about: About { bytes: Some(moved), time_ns: Some(cost), ..About::default() },
             severity: m.severity(cost),
             title: format!(
                 "{} ({}) {}{}",
@@ -141,12 +143,12 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     });
     let looked = format!("{} of {}", units::bytes(moved), units::bytes(all));
     out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
-    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
+    out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
 /// Advice on files whose bytes HDF5 writes twice.
-const FILLS: &str = "if they are the fill values of data sets that are written whole: H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), or \
-                     H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte once it is final";
+const FILLS: &str = "if these are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) or \
+                     H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only when it is final";
 
 /// True if HDF5 writes the file.
 fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
@@ -164,17 +166,17 @@ fn bounds(m: &Measured<'_>, not_judged: u64) -> Vec<String> {
     let unordered = sum(&|file| file.unordered.get());
     let mut out = Vec::new();
     let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
-    say(forgotten, "in too many ranges to remember: this is a lower bound");
+    say(forgotten, "in too many ranges to track: the amount found is a lower bound");
     say(unordered, "of processes whose threads both read and write the file are not judged");
-    say(not_judged, "of files that other processes write are not judged: they may have changed");
+    say(not_judged, "of files that other processes write are not judged: the bytes may have changed");
     out
 }
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes that several ranks read", Code::COMMON_READS, m.least.traffic_share);
+    let (check, code, least) = ("bytes read by several ranks", Code::COMMON_READS, m.least.traffic_share);
     let all = m.files.values().map(|file| file.read.bytes).sum::<Sum>().get();
     if all == 0 {
-        return out.skip(check, code, Amount::Ratio(least), "no such bytes with segments");
+        return out.skip(check, code, Amount::Ratio(least), "no individually recorded calls move such bytes");
     }
     let mut files: Vec<(u64, u32, FileId)> = m
         .common
@@ -191,39 +193,40 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
         sum.saturating_add(u64::try_from(time).unwrap_or(u64::MAX).min(reads.time_ns))
     });
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
+        about: About { bytes: Some(moved), time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("{} ({}) of the bytes read were read by other ranks too", units::bytes(moved), percent(part)),
+        title: format!("{} ({}) of the bytes read were also read by other ranks", units::bytes(moved), percent(part)),
         evidence: files
             .iter()
             .take(NAMED_EXAMPLES)
             .map(|(bytes, readers, file)| {
-                format!("{}: {} more than once, by up to {readers} ranks", m.name(*file), units::bytes(*bytes))
+                format!("{}: {} read more than once, by up to {readers} ranks", m.name(*file), units::bytes(*bytes))
             })
             .collect(),
         cost_ns: Some(cost),
-        hint: "let one rank (or one per node) read and MPI_Bcast, or read with MPI_File_read_at_all, which reads each byte once; ranks \
-               of one node may get it from that node's page cache"
+        hint: "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads each byte once; ranks \
+               of one node may get the data from that node's page cache"
             .into(),
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), said);
-    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
+    out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
 
 /// Returns the advice against data sieving; a single rank cannot benefit from collective calls.
 const fn sieving_hint(single_rank: bool) -> &'static str {
     match single_rank {
         true => {
-            "data sieving reads holes: set romio_ds_read or romio_ds_write to disable, or store what is read together without gaps"
+            "data sieving reads gaps: set the hint romio_ds_read=disable or romio_ds_write=disable, or store data that are read together without gaps"
         }
         false => {
-            "data sieving reads holes: make collective calls, set romio_ds_read or romio_ds_write to disable, or store what is read \
-             together without gaps"
+            "data sieving reads gaps: use collective calls, set the hint romio_ds_read=disable or romio_ds_write=disable, or store data \
+             that are read together without gaps"
         }
     }
 }
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes that MPI-IO read unasked", Code::UNASKED, m.least.traffic_share);
+    let (check, code, least) = ("bytes read by MPI-IO beyond requests", Code::UNASKED, m.least.traffic_share);
     // Bytes requested by collective calls are complete only if the trace has all ranks and calls.
     let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
     let unasked = |sums: &FileSums| {
@@ -249,9 +252,10 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let time = m.files.values().map(|file| file.sieve.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
+        about: About { bytes: Some(moved), time_ns: Some(time), ..About::default() },
         severity: m.severity(time).max(Severity::Info),
         title: format!(
-            "MPI-IO read {} ({} of what it moved) that no call asked for",
+            "MPI-IO reads {} ({} of the bytes it moves) that no call requested",
             units::bytes(moved),
             percent(part)
         ),
@@ -261,7 +265,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
             .filter_map(|(file, bytes)| {
                 let sieve = m.files.get(&file)?.sieve;
                 Some(format!(
-                    "{}: {}, of which {} to write them back (read-modify-write)",
+                    "{}: {}, of which {} for read-modify-write",
                     m.name(file),
                     units::bytes(bytes),
                     units::bytes(sieve.inside_writes.get())
@@ -276,8 +280,8 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         code,
         Amount::Ratio(part),
         Amount::Ratio(least),
-        format!("{} moved beneath MPI-IO", units::bytes(all)),
+        format!("{} moved below MPI-IO", units::bytes(all)),
         said,
     );
-    out.also("of them", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
+    out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }

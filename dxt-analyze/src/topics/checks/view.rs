@@ -123,7 +123,7 @@ impl Report for ChecksReport {
         let skipped = result.checks.iter().filter(|row| row.verdict == Verdict::NotApplicable).count();
         parts.push(Part::Table(self.table()));
         if skipped > 0 && !self.all {
-            parts.push(Part::Lines(vec![format!("{skipped} checks had nothing to look at: --all shows why")]));
+            parts.push(Part::Lines(vec![format!("{skipped} checks do not apply to this run: --all shows why")]));
         }
         parts.push(Part::Table(gap_table(&result.gaps)));
         if let Some(line) = sampled(result) {
@@ -143,18 +143,18 @@ impl ChecksReport {
             .column("Finding", "code", |row| Cell::text(row.code.name()))
             .column("Value", "value", |row| Cell::maybe(row.measured, cell))
             .column("Threshold", "threshold", |row| cell(row.threshold))
-            .column("Also needed", "also", |row| Cell::text(row.also.as_ref().map_or_else(String::new, both)))
+            .column("Also required", "also", |row| Cell::text(row.also.as_ref().map_or_else(String::new, both)))
             .csv("unit", |row| Cell::text(unit(row.threshold)))
             .csv("also_value", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.measured)))
             .csv("also_threshold", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.least)))
             .csv("also_unit", |row| Cell::maybe(row.also.as_ref(), |also| Cell::text(unit(also.least))))
             .column("Verdict", "verdict", |row| Cell::text(row.verdict.name()))
-            .column("Looked at", "looked_at", |row| Cell::text(&row.looked_at))
+            .column("Data examined", "looked_at", |row| Cell::text(&row.looked_at))
             .done()
     }
 }
 
-/// Formats the second condition of a check (minimum amount, measured amount), as in `1,000 small ones, here 465`.
+/// Formats the second condition of a check (minimum amount, measured amount), as in `1,000 small calls, here 465`.
 fn both(also: &Condition) -> String {
     let words = |amount| table::human(&cell(amount));
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
@@ -184,7 +184,7 @@ fn cell(amount: Amount) -> Cell {
 }
 
 fn gap_table(gaps: &[Gap]) -> Table {
-    Table::of("gaps", "Longest times in which no process is in a call", gaps)
+    Table::of("gaps", "Longest gaps with no process in an I/O call", gaps)
         .column("From", "start_s", |gap| Cell::Moment(gap.start_ns))
         .column("To", "end_s", |gap| Cell::Moment(gap.end_ns))
         .column("Length", "length_s", |gap| Cell::Duration(gap.ns()))
@@ -196,13 +196,13 @@ fn sampled(result: &Checks) -> Option<String> {
     let mut words = Vec::new();
     if result.cells_followed_one_in > 1 {
         words.push(format!(
-            "bytes that several ranks read are estimated from 1 in {} parts of the files (chosen by hash)",
+            "bytes read by several ranks are estimated from 1 in {} parts of the files (chosen by hash)",
             result.cells_followed_one_in
         ));
     }
     if result.forgotten_bytes > 0 {
         words.push(format!(
-            "the places of {} were forgotten for want of room: bytes read again, read back or written again are at least those shown",
+            "the offsets of {} were dropped to limit memory: reread, read-back and overwritten bytes are lower bounds",
             units::bytes(result.forgotten_bytes)
         ));
     }

@@ -14,13 +14,13 @@ pub struct Args {
     #[arg(last = true, value_name = "REPEAT")]
     pub after: Vec<PathBuf>,
     /// Select ranks, as in 0,4:7,12:
-    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
     /// Select files by pattern; a pattern without a slash is compared with the last part of a path
-    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub files: Vec<String>,
     /// Select I/O layers
-    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    #[arg(long, value_enum, ignore_case = true, help_heading = "Selection")]
     pub layer: Vec<LayerName>,
     /// TOML file with other thresholds for verdicts (listed in docs/analyses.md)
     #[arg(long, value_name = "FILE")]
@@ -47,7 +47,7 @@ impl Args {
             (before, after @ [_, ..]) => Ok((before, after)),
             ([_], []) => Err(UsageError("compare needs two runs: compare BEFORE AFTER".into())),
             (runs, []) => Err(UsageError(format!(
-                "{} runs are named: put -- between those before and those after, as in compare A1 A2 A3 -- B1 B2 B3",
+                "{} runs are given: put -- between the runs before and the runs after, as in compare A1 A2 A3 -- B1 B2 B3",
                 runs.len()
             ))),
         }

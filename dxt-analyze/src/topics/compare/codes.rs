@@ -16,14 +16,14 @@ codes! {
         "Reported if (1) calls in the second run > (1 + growth_share) x calls in the first; (2) calls added >= \
          growth_min_calls. If the numbers of ranks differ, the second run's calls are scaled to the ranks of the \
          first.",
-        "See which file they are on; run `checks` to see whether they could be fewer.",
+        "Check which files the added calls are on; run `checks` to see whether fewer calls would do.",
         "More calls take longer at the same speed";
     MORE_BYTES = "DXT-D003",
         "The second run moves more bytes by an operation.",
         "Reported if (1) bytes in the second run > (1 + growth_share) x bytes in the first; (2) bytes added >= \
          traffic_min_bytes. If the numbers of ranks differ, the second run's bytes are scaled to the ranks of the \
          first.",
-        "See which file they are on; run `checks` to find bytes that move twice.",
+        "Check which files the added bytes are in; run `checks` to find bytes that move twice.",
         "More bytes take longer at the same speed";
     FILES_DIFFER = "DXT-D004",
         "Files that move bytes are in one run only.",
@@ -40,7 +40,7 @@ codes! {
         "The stripe layout decides how many storage targets work in parallel";
     HINTS_CHANGED = "DXT-D006",
         "MPI-IO hints differ between the runs.",
-        "Reported, as info only, if the value of a hint, as asked for or as in effect, differs on a file in both runs.",
+        "Reported, as info only, if the value of a hint, as requested or as in effect, differs on a file in both runs.",
         "Set the same hints (ROMIO_HINTS, MPI_Info).",
         "Hints decide how MPI-IO moves the bytes";
     RANKS_CHANGED = "DXT-D007",
@@ -59,7 +59,7 @@ codes! {
     OTHER_INTERFACE = "DXT-D010",
         "The second run reads or writes through another interface.",
         "Interface: the layer through which the program moves most bytes. Reported if it differs for reads or for \
-         writes; DXT-D001 on reads and writes, DXT-D002 and DXT-D003 are then left out. It is a warning if the \
+         writes; DXT-D001 on reads and writes, DXT-D002 and DXT-D003 are then not reported. It is a warning if the \
          bandwidth < 1 / min_slowdown x the first run's, else info. Saving, of a warning: bytes / bandwidth (by the \
          slowest process) of the second run minus that of the first.",
         "Compare the lines at the top: time, time inside, bandwidth.",

@@ -2,7 +2,7 @@
 
 use super::result::{Comparison, OperationRow, chance};
 use super::ways::{Direction, Way};
-use crate::findings::{Code, Finding, Severity, said};
+use crate::findings::{About, Code, Finding, Severity, said};
 use crate::text::units;
 use crate::thresholds::Thresholds;
 use crate::topics::scaling::measures;
@@ -15,8 +15,8 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
         return;
     }
     let of_data = |finding: &Finding| {
-        let title = |row: &OperationRow| row.is_data && finding.title.starts_with(&row.group.title());
-        finding.code == Code::SLOWER_OPERATION && result.operations.iter().any(title)
+        let is_of = |row: &OperationRow| row.is_data && finding.about.operation == Some(row.group.title());
+        finding.code == Code::SLOWER_OPERATION && result.operations.iter().any(is_of)
     };
     let replaced = [Code::MORE_CALLS, Code::MORE_BYTES];
     findings.retain(|finding| !replaced.contains(&finding.code) && !of_data(finding));
@@ -30,12 +30,13 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
     let is_slower = other.iter().any(|one| one.change.is_some_and(|change| change < 1.0 / least.min_slowdown - 1.0));
     findings.push(Finding {
         code: Code::OTHER_INTERFACE,
+        about: About::default(),
         severity: if is_slower { Severity::Warn } else { Severity::Info },
-        title: format!("another interface: {}", other.iter().map(says).collect::<Vec<String>>().join("; ")),
+        title: format!("the I/O interface differs: {}", other.iter().map(says).collect::<Vec<String>>().join("; ")).into(),
         evidence: said(result.job.directions.iter().map(|one| one.line.clone()).collect::<Vec<String>>()),
         cost_ns: is_slower.then_some(longer as u64),
         saving: None,
-        hint: "compare the time of the job and the bandwidths above: single operations of different interfaces are not comparable".into(),
+        hint: "compare the job's time and the bandwidths above: single operations of different interfaces are not comparable".into(),
     });
 }
 
@@ -51,7 +52,7 @@ pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Fin
     let show = |ns: f64| units::duration(ns.round() as u64);
     let range = |way: &str, spread: &Spread| {
         format!(
-            "{way}: {} in the mean of {} runs, {} to {}",
+            "{way}: mean {} over {} runs, range {} to {}",
             show(spread.mean),
             spread.runs,
             show(spread.least),
@@ -60,15 +61,20 @@ pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Fin
     };
     Some(Finding {
         code: Code::SLOWER_RUNS,
+        about: About { time_ns: Some(longer as u64), ..About::default() },
         severity: Severity::of_cost(longer as u64, after.mean as u64, least),
-        title: format!("the job takes {:.2} x as long, by more than its repeats differ", after.mean / before.mean),
+        title: format!(
+            "the job takes {:.2} x as long as before, which exceeds the scatter of repeats",
+            after.mean / before.mean
+        )
+        .into(),
         evidence: said(vec![
             range("before", &before),
             range("now", &after),
-            format!("q = {}", chance(row.q.unwrap_or(1.0))),
+            format!("q-value {}", chance(row.q.unwrap_or(1.0))),
         ]),
         cost_ns: None,
         saving: None,
-        hint: "see below which numbers differ by more than the scatter, then the two runs in detail".into(),
+        hint: "see below which numbers exceed the scatter of repeats, then compare the two runs in detail".into(),
     })
 }

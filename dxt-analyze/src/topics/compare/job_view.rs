@@ -28,17 +28,14 @@ pub(super) fn parts(job: &Job, detailed: Option<&[String; 2]>) -> Vec<Part> {
     let mut out = Vec::new();
     if !job.directions.is_empty() {
         let mut lines: Vec<String> = job.directions.iter().map(|one| one.line.clone()).collect();
-        lines.push(
-            "(time summed over processes; bandwidth by the slowest process; the change is that of the bandwidth)"
-                .into(),
-        );
+        lines.push("(time: summed over processes; bandwidth: by the slowest process; change: of the bandwidth)".into());
         out.push(Part::Lines(lines));
     }
     out.push(Part::Table(numbers(job)));
     if let Some([before, after]) = detailed {
         out.push(Part::Lines(vec![
             format!(
-                "Of {} and {} runs, those with the median run times are compared in detail:",
+                "Of {} and {} runs, the two with the median run times are compared in detail:",
                 job.runs_before, job.runs_after
             ),
             format!("  before: {before}"),
@@ -49,7 +46,7 @@ pub(super) fn parts(job: &Job, detailed: Option<&[String; 2]>) -> Vec<Part> {
 }
 
 fn numbers(job: &Job) -> Table {
-    let title = if job.has_repeats() { "The job: means of the runs, (least - greatest)" } else { "The job" };
+    let title = if job.has_repeats() { "The job: means over runs (minimum - maximum)" } else { "The job" };
     let is_shown = |row: &&NumberRow| SHOWN.iter().any(|known| **known == row.measure);
     let mut rows: Vec<&NumberRow> = SHOWN.iter().filter_map(|measure| job.number(measure)).collect();
     let shown = rows.len();

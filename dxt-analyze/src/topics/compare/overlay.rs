@@ -66,7 +66,7 @@ pub(super) fn figures(runs: [&Run; 2], job: &Job) -> Vec<Figure> {
         .collect();
     vec![Figure {
         name: "overlay",
-        title: "Both runs over each other",
+        title: "Both runs overlaid",
         subject: "all processes".into(),
         caption: format!("Bytes per second over the time since each run's start.{of}"),
         panels,

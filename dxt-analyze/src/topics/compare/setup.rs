@@ -45,7 +45,11 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
 /// Returns the difference in the number of processes that read or write on behalf of MPI-IO (aggregators); `None` if equal.
 #[must_use]
 pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
-    differing("processes that read or write for MPI-IO", before.count().to_string(), after.count().to_string())
+    differing(
+        "aggregators (processes that read or write for MPI-IO)",
+        before.count().to_string(),
+        after.count().to_string(),
+    )
 }
 
 /// Formats the number of ranks per node, as in `32` or `1 to 32`; `unknown` if the trace does not record the ranks' nodes.

@@ -2,7 +2,7 @@
 
 use super::job_verdict;
 use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow, chance};
-use crate::findings::{Code, Evidence, Finding, Severity, said};
+use crate::findings::{About, Code, Evidence, Finding, Severity, said};
 use crate::limits::NAMED_EXAMPLES;
 use crate::shared::significance::false_discovery_rates;
 use crate::text::units;
@@ -65,8 +65,8 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     let mut evidence = Vec::new();
     if let Some(over) = row.calls {
         evidence.push(format!(
-            "single calls: median {} -> {}, {:.2} x slower; {:.0} % likely that a call is slower than before; rank-sum q = {}, \
-             {} and {} calls",
+            "calls: median {} -> {}, {:.2} x slower; a call is slower than before with a probability of {:.0} %; rank-sum test: \
+             q-value {}, {} and {} calls",
             show(over.before),
             show(over.after),
             over.slower,
@@ -78,7 +78,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     }
     if let Some(over) = row.ranks {
         evidence.push(format!(
-            "ranks' means: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank q = {}",
+            "means of ranks: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank test: q-value {}",
             over.slower,
             over.likelier * 100.0,
             units::count(over.sample.0),
@@ -88,8 +88,9 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     let cost = u64::try_from(row.extra_ns).ok();
     Some(Finding {
         code: Code::SLOWER_OPERATION,
+        about: About { operation: Some(row.group.title()), ..About::default() },
         severity: Severity::of_cost(cost.unwrap_or(0), result.after.time_ns, least),
-        title: format!("{} got {:.2} x slower", row.group.title(), by.slower),
+        title: format!("{} is {:.2} x slower than before", row.group.title(), by.slower).into(),
         evidence: said(evidence),
         cost_ns: cost,
         saving: None, hint: "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change".into(),
@@ -109,8 +110,9 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     let mut say = |code, what: &str, before: String, after: String, hint: &str| {
         out.push(Finding {
             code,
+            about: About { operation: Some(row.group.title()), ..About::default() },
             severity: Severity::Warn,
-            title: format!("more {what}{of} of {}: {before} before, {after} now", row.group.title()),
+            title: format!("{} has more {what}{of}: {before} before, {after} now", row.group.title()).into(),
             evidence: Vec::new(),
             cost_ns: None,
             saving: None,
@@ -124,7 +126,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
             "calls",
             before,
             after,
-            "see which file they are on below; `checks` says whether they could be fewer",
+            "see the files with these calls below; `checks` shows which calls can be saved",
         );
     }
     if row.is_data && grown(row.before.bytes, row.after.bytes, least.growth_share, least.traffic_min_bytes) {
@@ -134,7 +136,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
             "bytes",
             before,
             after,
-            "see which file they are on below; `checks` finds bytes that move twice",
+            "see the files with these bytes below; `checks` finds bytes that move more than once",
         );
     }
     out
@@ -150,8 +152,18 @@ fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &
     });
     Some(Finding {
         code,
+        about: About {
+            rank: first.unit.parse().ok().filter(|_| word == "rank"),
+            file: (word == "file").then(|| first.unit.clone()),
+            ..About::default()
+        },
         severity: Severity::of_cost(cost, result.after.time_ns, least),
-        title: format!("{} {word}(s) got slower than the others did, as {word} {}", found.len(), first.unit),
+        title: format!(
+            "{} slowed down more than the others, for example {word} {}",
+            units::counted(found.len() as u64, word),
+            first.unit
+        )
+        .into(),
         evidence: found
             .iter()
             .take(NAMED_EXAMPLES)
@@ -159,13 +171,16 @@ fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &
                 let (slower, z) = (row.slower.unwrap_or(1.0), row.z.unwrap_or(0.0));
                 let [before, after] =
                     [row.before, row.after].map(|sum| units::duration(sum.unwrap_or_default().time_ns));
-                format!("{word} {}: {slower:.2} x the time for its bytes, z = {z:.1}; {before} -> {after}", row.unit)
-                    .into()
+                format!(
+                    "{word} {}: {slower:.2} x the time per byte, modified z-score {z:.1}; {before} -> {after}",
+                    row.unit
+                )
+                .into()
             })
             .collect(),
         cost_ns: Some(cost),
         saving: None,
-        hint: format!("see `outliers --by {word}` of the second run"),
+        hint: format!("run `outliers --by {word}` on the second run"),
     })
 }
 
@@ -182,8 +197,9 @@ fn new_files(result: &Comparison) -> Option<Finding> {
     };
     (!new.is_empty() || !gone.is_empty()).then(|| Finding {
         code: Code::FILES_DIFFER,
+        about: About { file: new.first().or(gone.first()).map(|row| row.unit.clone()), ..About::default() },
         severity: Severity::Info,
-        title: format!("{} files are only in the second run, {} only in the first", new.len(), gone.len()),
+        title: format!("files only in the second run: {}; only in the first run: {}", new.len(), gone.len()).into(),
         evidence: new
             .iter()
             .take(NAMED_EXAMPLES)
@@ -193,7 +209,8 @@ fn new_files(result: &Comparison) -> Option<Finding> {
             .collect(),
         cost_ns: None,
         saving: None,
-        hint: "if they are the same files under other names, compare with --files that match both".into(),
+        hint: "if these are the same files under other names, compare with a --files pattern that matches both names"
+            .into(),
     })
 }
 
@@ -207,7 +224,16 @@ fn changed(result: &Comparison) -> Vec<Finding> {
     let mut out = Vec::new();
     let mut say = |found: bool, code, severity, title: String, evidence, hint: &str| {
         if found {
-            out.push(Finding { code, severity, title, evidence, cost_ns: None, saving: None, hint: hint.into() });
+            out.push(Finding {
+                code,
+                about: About::default(),
+                severity,
+                title: title.into(),
+                evidence,
+                cost_ns: None,
+                saving: None,
+                hint: hint.into(),
+            });
         }
     };
     let (layouts, hints) = (&result.layouts, &result.hints);
@@ -216,15 +242,15 @@ fn changed(result: &Comparison) -> Vec<Finding> {
         !layouts.is_empty(),
         Code::LAYOUT_CHANGED,
         Severity::Warn,
-        format!("the stripe layout of {} file(s) is another one", layouts.len()),
+        format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
         lines(layouts),
-        "lay both out alike with `lfs setstripe` before you compare speeds",
+        "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
     );
     say(
         !hints.is_empty(),
         Code::HINTS_CHANGED,
         Severity::Info,
-        format!("{} hint(s) of MPI-IO differ", hints.len()),
+        format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
         lines(hints),
         "set the same hints (ROMIO_HINTS, MPI_Info) to compare the rest",
     );
@@ -234,7 +260,7 @@ fn changed(result: &Comparison) -> Vec<Finding> {
         Severity::Warn,
         format!("{one} ranks before, {two} now: calls and bytes are compared per rank"),
         Vec::new(),
-        "run both with as many ranks to compare speeds",
+        "run both with the same number of ranks to compare speeds",
     );
     out
 }

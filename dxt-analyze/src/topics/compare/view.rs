@@ -190,12 +190,12 @@ impl Report for CompareReport {
         parts.push(Part::Table(operation_table(&result.operations)));
         parts.push(Part::Table(unit_table(&result.ranks, "ranks", "Ranks: reads and writes", self.top)));
         parts.push(Part::Table(unit_table(&result.files, "files", "Files", self.top)));
-        parts.push(Part::Table(changed_table(&result.setup, "setup", "What else differs")));
+        parts.push(Part::Table(changed_table(&result.setup, "setup", "Other differences")));
         parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
         parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
         parts.push(Part::Lines(vec![format!(
-            "{} tests; q is the false discovery rate over all of them (Benjamini & Hochberg). They say that these two traces differ, \
-             not what a third run would do.",
+            "{} tests; q is the false discovery rate over all tests (Benjamini & Hochberg). A small q means that these two traces \
+             differ; it does not predict a third run.",
             result.tests
         )]));
         parts.push(Part::Findings(result.findings.clone()));
@@ -210,7 +210,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
     let rate = |row: &OperationRow, sum: &Totalled| Cell::maybe(sum.bandwidth().filter(|_| row.is_data), Cell::Rate);
     let slower = |over: Option<Over>| Cell::maybe(over, |over| Cell::Times(over.slower));
     let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(chance(over.q)));
-    Table::of("operations", "Operations (slower: by the median of calls, and of the ranks' means)", rows)
+    Table::of("operations", "Operations (slower: ratio by the median over calls, and over the ranks' means)", rows)
         .column("Operation", "operation", |row| Cell::Text(row.group.title()))
         .column("Calls", "calls_before", |row| Cell::Count(row.before.calls))
         .csv("bytes_before", |row| Cell::Bytes(row.before.bytes))
@@ -231,10 +231,10 @@ fn operation_table(rows: &[OperationRow]) -> Table {
 }
 
 fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table {
-    let (who, unit, matched_by) = if name == "files" { ("File", "file", "Same by") } else { ("Rank", "rank", "") };
+    let (who, unit, matched_by) = if name == "files" { ("File", "file", "Matched by") } else { ("Rank", "rank", "") };
     let test = all.test.map_or(String::new(), |over| {
         let (slower, pairs, q) = (over.slower, over.sample.0, chance(over.q));
-        format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank q = {q}")
+        format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank test: q-value {q}")
     });
     let count = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Count(sum.calls));
     let bytes = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Bytes(sum.bytes));

@@ -59,7 +59,7 @@ pub struct Args {
     /// Table of the report to write as CSV (default: the jobs)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Other thresholds for findings, TOML (docs/analyses.md lists them)
+    /// TOML file with thresholds for findings that replace the defaults (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
     /// Read the jobs that standard input names, for another process of this program

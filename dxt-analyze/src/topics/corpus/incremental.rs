@@ -83,13 +83,11 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     let slow_runs = groups.slow(workers.thresholds());
     incoming.settle(&slow_runs.iter().map(|slow| slow.job.clone()).collect(), &mut unread)?;
     remarks.extend(unread.values().map(|why| {
-        format!("{why:#}. No run is held against those of that day which stand behind the damage; all rows are there.")
+        format!("{why:#}. No run is compared with runs of that day that are stored after the damage; all rows exist.")
     }));
     let kept = (before + new - rows.len()) as u64;
     let changed = rows.len() - new;
-    remarks.push(format!(
-        "{new} job(s) are new, {changed} have changed; the rows of {kept} are as they were, and in no sum here."
-    ));
+    remarks.push(format!("jobs that are new: {new}; changed: {changed}; unchanged, and in no sum here: {kept}"));
     left_out.sort();
     super::order::sort(&mut rows, args.sort);
     let mut result = together.finish(rows, left_out, remarks);

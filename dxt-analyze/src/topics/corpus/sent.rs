@@ -1,6 +1,6 @@
 //! Deserialization of a worker's answers: finding codes are looked up by name.
 
-use crate::findings::{Code, Finding, Severity, said};
+use crate::findings::{About, Code, Finding, Severity, Title, said};
 use crate::topics::codes;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -17,8 +17,9 @@ pub(super) fn codes_of<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Code>, 
 #[derive(Deserialize)]
 struct Sent {
     code: String,
+    about: About,
     severity: Severity,
-    title: String,
+    title: Title,
     evidence: Vec<String>,
     cost_ns: Option<u64>,
     hint: String,
@@ -30,6 +31,7 @@ pub(super) fn findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding
         let Sent { severity, title, cost_ns, hint, .. } = sent;
         Ok(Finding {
             code: code(&sent.code)?,
+            about: sent.about,
             severity,
             title,
             evidence: said(sent.evidence),

@@ -71,13 +71,14 @@ pub(super) fn sentence(slow: &SlowRun) -> String {
         (false, Some(until)) => format!("from {from} until {}", units::moment(until)),
     };
     let times = |slower: f64| if slower < 10.0 { format!("{slower:.1}") } else { units::count(slower.round() as u64) };
-    let calls = slow.calls.iter().map(|one| format!("{} took {} times as long", one.does.plural(), times(one.slower)));
+    let calls =
+        slow.calls.iter().map(|one| format!("{} took {} times as long as usual", one.does.plural(), times(one.slower)));
     let longer = match slow.run_longer_ns {
         0 => String::new(),
         ns => format!("; the run took {} longer", units::duration(ns)),
     };
     format!(
-        "Of {} runs of {} that did the same, {} was slow {when}: {}{longer}.",
+        "Of {} runs of {} with the same I/O, {} was slow {when}: {}{longer}.",
         slow.others + 1,
         slow.program,
         slow.job,

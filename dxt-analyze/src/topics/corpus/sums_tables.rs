@@ -10,7 +10,7 @@ fn duration(ns: u128) -> Cell {
 }
 
 pub(crate) fn users(rows: &[GroupRow], shown: usize) -> Table {
-    groups("users", "Who does most I/O", Head { title: "User", name: "user" }, rows, shown)
+    groups("users", "Users with most I/O", Head { title: "User", name: "user" }, rows, shown)
 }
 
 pub(crate) fn programs(rows: &[GroupRow], shown: usize) -> Table {
@@ -78,7 +78,7 @@ pub(crate) fn files_per_job(rows: &[NumberRow]) -> Table {
 }
 
 pub(crate) fn sharing(rows: &[SharingRow]) -> Table {
-    Table::of("sharing", "Files of jobs of several ranks, by how many of them used it", rows)
+    Table::of("sharing", "Files of jobs with several ranks, by the number of ranks that used the file", rows)
         .column("Used by", "ranks", |row| Cell::text(row.ranks))
         .column("Files", "files", |row| Cell::Count(row.sums.files))
         .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
@@ -87,7 +87,7 @@ pub(crate) fn sharing(rows: &[SharingRow]) -> Table {
 }
 
 pub(crate) fn findings(rows: &[CodeRow], shown: usize) -> Table {
-    Table::of("findings", "Findings: `dxt-analyze explain CODE` says what one means", rows)
+    Table::of("findings", "Findings: `dxt-analyze explain CODE` explains a finding", rows)
         .column("Finding", "code", |row| Cell::text(row.code.name()))
         .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
         .column("Findings", "findings", |row| Cell::Count(row.findings))

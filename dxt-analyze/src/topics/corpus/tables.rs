@@ -46,7 +46,7 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
     let whole = &corpus.whole;
     let data = format!("{} read, {} written", units::bytes(whole.bytes_read), units::bytes(whole.bytes_written));
     let share =
-        whole.io_share.map_or(String::new(), |share| format!(", {:.1} % of the time that ranks had", share * 100.0));
+        whole.io_share.map_or(String::new(), |share| format!(", {:.1} % of the ranks' run time", share * 100.0));
     vec![
         ("jobs", format!("{} of {}", units::count(whole.jobs), units::counted(corpus.users.len() as u64, "user"))),
         ("files", units::count(whole.files)),
@@ -59,19 +59,19 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
 fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
     let rows: Vec<(&SlowRun, &SlowCalls)> =
         runs.iter().flat_map(|slow| slow.calls.iter().map(move |calls| (slow, calls))).collect();
-    Table::of("slow_runs", "Slower than other runs that did the same", rows)
+    Table::of("slow_runs", "Runs slower than other runs with the same I/O", rows)
         .column("Job", "job", |(slow, _)| Cell::text(&slow.job))
         .column("Program", "program", |(slow, _)| Cell::path(&slow.program))
         .column("Other runs", "others", |(slow, _)| Cell::Count(slow.others))
-        .column("In", "does", |(_, calls)| Cell::text(calls.does.name()))
+        .column("Calls", "does", |(_, calls)| Cell::text(calls.does.name()))
         .column("From", "from_s", |(_, calls)| Cell::Moment(calls.from_ns))
         .csv("slow_from_s", |(slow, _)| Cell::Moment(slow.from_ns))
         .csv("slow_from_unix_ns", |(slow, _)| Cell::Number(slow.from_unix_ns))
         .csv("slow_until_s", |(slow, _)| Cell::maybe(slow.until_ns, Cell::Moment))
         .csv("all_the_time", |(slow, _)| Cell::flag(slow.all_the_time))
         .column("Time", "time_s", |(_, calls)| Cell::Duration(calls.time_ns))
-        .column("Usually", "usual_s", |(_, calls)| Cell::Duration(calls.usual_ns))
-        .column("Times", "slower", |(_, calls)| Cell::Times(calls.slower))
+        .column("Usual time", "usual_s", |(_, calls)| Cell::Duration(calls.usual_ns))
+        .column("Slowdown", "slower", |(_, calls)| Cell::Times(calls.slower))
         .csv("run_longer_s", |(slow, _)| Cell::Duration(slow.run_longer_ns))
         .csv("sentence", |(slow, _)| Cell::text(&slow.sentence))
         .column("Log", "source", |(slow, _)| Cell::path(&slow.source))
@@ -161,14 +161,14 @@ fn remarks(corpus: &Corpus) -> Vec<String> {
     let mut out = Vec::new();
     if corpus.incomplete > 0 {
         out.push(format!(
-            "Of {} something is damaged, absent or without segments (column `complete`): `dxt-analyze summary LOG` says what.",
+            "Incomplete: {} with damaged or absent data, or operations without segments (column `complete`): `dxt-analyze summary LOG` shows the details.",
             units::counted(corpus.incomplete, "job")
         ));
     }
     out.extend(corpus.remarks.iter().cloned());
     let count = corpus.left_out.len();
     if count > 0 {
-        out.push(format!("Left out, because it could not be read ({}):", units::counted(count as u64, "file")));
+        out.push(format!("Left out, because not readable ({}):", units::counted(count as u64, "file")));
         out.extend(corpus.left_out.iter().take(LEFT_OUT).map(|left| format!("  {}: {}", left.file, left.why)));
     }
     if count > LEFT_OUT {

@@ -140,8 +140,8 @@ impl Keys {
     }
 
     fn remark(&self) -> Option<String> {
-        let text = "job(s) have the job id and start of another, and ~2 and so on behind their key: several programs of a batch job, \
-                    or the same log again";
-        (self.repeated > 0).then(|| format!("{} {text}", self.repeated))
+        let text = "with the job id and start of another job, and ~2, ~3, ... appended to the key: several programs of a batch job, \
+                    or the same log twice";
+        (self.repeated > 0).then(|| format!("{} {text}", crate::text::units::counted(self.repeated, "job")))
     }
 }

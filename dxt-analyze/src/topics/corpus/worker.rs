@@ -42,12 +42,13 @@ pub(super) struct Done {
 impl Done {
     /// Returns the approximate memory use of the results, in bytes.
     pub(super) fn held(&self) -> usize {
-        let findings = self.findings.iter().flat_map(|finding| {
+        let findings = self.findings.iter().map(|finding| {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
-            words.chain([finding.title.as_str(), finding.hint.as_str()])
+            let words: usize = words.chain([finding.hint.as_str()]).map(str::len).sum();
+            words + finding.title.held()
         });
         let paces = self.paces.as_ref().map_or(0, Paces::held);
-        4096 + findings.map(str::len).sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>() + paces
+        4096 + findings.sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>() + paces
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn work(reading: &Reading) -> Result<()> {
     say(READY);
     std::thread::scope(|scope| {
         for line in std::io::stdin().lock().lines() {
-            let asked: Asked = serde_json::from_str(&line?).context("failed to read what is asked for")?;
+            let asked: Asked = serde_json::from_str(&line?).context("failed to read the request")?;
             scope.spawn(move || {
                 let number = asked.number;
                 let answer = serde_json::to_string(&reading.one(&asked.job()));

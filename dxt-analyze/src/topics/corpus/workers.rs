@@ -152,9 +152,9 @@ impl Worker {
         let killed = status.as_ref().is_ok_and(|status| status.signal() == Some(9));
         let how = status.map_or_else(|error| error.to_string(), |status| ended_by(status).to_string());
         let why = match (killed, said.contains("memory allocation of")) {
-            (true, _) => "failed to analyze it: its process was killed, perhaps because memory was used up",
-            (_, true) => "failed to analyze it: memory was used up",
-            _ => "failed to analyze it, by a defect of dxt-analyze that is worth a report",
+            (true, _) => "failed to analyze the job: the process was killed, perhaps because memory was used up",
+            (_, true) => "failed to analyze the job: memory was used up",
+            _ => "failed to analyze the job: a defect of dxt-analyze, please report it",
         };
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         anyhow!("{why} ({how}){said}")

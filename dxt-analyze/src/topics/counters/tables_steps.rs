@@ -38,8 +38,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     let back = (0..BINS.len()).rev().map(Bin::Back);
     let bins = back.chain([Bin::None]).chain((0..BINS.len()).map(Bin::On));
     let bins = bins.filter(|bin| rows.iter().any(|row| bin.of(row) > 0));
-    let title =
-        "Strides of calls on record: bytes from the end of the last one of its direction to the start of the next";
+    let title = "Strides of recorded calls: bytes from the end of the previous call of the same direction to the start of the next";
     let mut table = Table::of("strides", title, bins).column("Stride", "stride", |bin| Cell::Text(bin.name()));
     for row in rows {
         let (title, name) = names(row.layer, row.direction);
@@ -51,7 +50,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
 /// Builds the table of reads and writes that follow a seek; empty if none does.
 pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
     let rows = rows.iter().filter(|_| rows.iter().any(|row| row.after_seek > 0));
-    Table::of("seeks", "Reads and writes on record that follow a seek", rows)
+    Table::of("seeks", "Recorded reads and writes that follow a seek", rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Direction", "direction", |row| Cell::text(row.direction))
         .column("Calls", "calls", |row| Cell::Count(row.accesses))
@@ -62,7 +61,7 @@ pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
 
 pub(crate) fn alignment(rows: &[AlignmentRow]) -> Table {
     let title =
-        "Calls on record that begin off a multiple of the file's stripe size, or else of its preferred I/O size";
+        "Recorded calls that do not begin at a multiple of the file's stripe size, or else of its preferred I/O size";
     Table::of("alignment", title, rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Called by", "called_by", |row| Cell::text(row.called_by))

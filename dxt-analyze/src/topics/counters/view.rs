@@ -93,7 +93,7 @@ fn some(known: bool, count: u64) -> Cell {
 }
 
 fn accesses(rows: &[AccessRow]) -> Table {
-    Table::of("accesses", "Reads and writes, those inside other layers' calls too", rows)
+    Table::of("accesses", "Reads and writes, including those inside other layers' calls", rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Direction", "direction", |row| Cell::text(row.direction))
         .column("Calls", "calls", |row| Cell::Count(row.calls))
@@ -129,7 +129,7 @@ fn common(values: &[CommonValue]) -> Cell {
 }
 
 fn patterns(rows: &[PatternRow]) -> Table {
-    Table::of("patterns", "Patterns of access", rows)
+    Table::of("patterns", "Access patterns", rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
         .column("Common sizes (calls)", "sizes", |row| common(&row.sizes))
@@ -161,14 +161,14 @@ fn memory(result: &Characterization) -> Table {
 }
 
 fn times(result: &Characterization) -> Table {
-    Table::of("times", "Time per process; program: all calls that it made itself", result.times.iter())
+    Table::of("times", "Time per process; program: all calls that the program itself made", result.times.iter())
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Calls", "kind", |row| Cell::text(row.kind))
         .column("Mean time", "mean_s", |row| Cell::Duration(row.mean_ns as u64))
         .column("of run time", "of_runtime", |row| Cell::Share(row.of_runtime))
-        .column("Least", "min_s", |row| Cell::maybe(row.min_ns, Cell::Duration))
-        .column("Most", "max_s", |row| Cell::maybe(row.max_ns, Cell::Duration))
-        .column("by", "slowest", |row| if row.slowest.is_empty() { Cell::None } else { Cell::text(&row.slowest) })
+        .column("Minimum", "min_s", |row| Cell::maybe(row.min_ns, Cell::Duration))
+        .column("Maximum", "max_s", |row| Cell::maybe(row.max_ns, Cell::Duration))
+        .column("Slowest", "slowest", |row| if row.slowest.is_empty() { Cell::None } else { Cell::text(&row.slowest) })
         .column("Deviation", "deviation_s", |row| {
             Cell::maybe(row.deviation_ns, |deviation| Cell::Duration(deviation as u64))
         })
@@ -176,8 +176,8 @@ fn times(result: &Characterization) -> Table {
 }
 
 fn sharing(result: &Characterization) -> Table {
-    Table::of("sharing", "Files of one process, files of several", result.sharing.iter())
-        .column("Files of processes", "processes", |row| Cell::text(if row.shared { "several" } else { "one" }))
+    Table::of("sharing", "Files used by one process, and by several processes", result.sharing.iter())
+        .column("Processes per file", "processes", |row| Cell::text(if row.shared { "several" } else { "one" }))
         .column("Calls", "kind", |row| Cell::text(row.kind))
         .column("Number", "calls", |row| Cell::Count(row.calls))
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
@@ -186,7 +186,7 @@ fn sharing(result: &Characterization) -> Table {
 }
 
 fn kinds(result: &Characterization) -> Table {
-    Table::of("kinds", "Files by use; extent: highest byte touched", result.kinds.iter().filter(|row| row.files > 0))
+    Table::of("kinds", "Files by use; extent: highest byte accessed", result.kinds.iter().filter(|row| row.files > 0))
         .column("Files", "kind", |row| Cell::text(row.kind))
         .column("Number", "files", |row| Cell::Count(row.files))
         .column("Mean extent", "mean_bytes", |row| Cell::Bytes(row.mean_bytes as u64))
@@ -203,7 +203,7 @@ fn file_sizes(result: &Characterization) -> Table {
 }
 
 fn places(result: &Characterization) -> Table {
-    Table::of("places", "Where", result.places.iter())
+    Table::of("places", "Mount points", result.places.iter())
         .column("Mount point", "place", |row| Cell::path(&row.place))
         .column("Files", "files", |row| Cell::Count(row.files))
         .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
@@ -215,7 +215,7 @@ fn places(result: &Characterization) -> Table {
 fn files(result: &Characterization) -> Table {
     let more = result.file_count - result.files.len() as u64;
     let more = if more > 0 { format!(", {} more: --top N", units::count(more)) } else { String::new() };
-    let order = if result.missing.untimed { "Files" } else { "Files with most time" };
+    let order = if result.missing.untimed { "Files" } else { "Files with the longest time" };
     let title = format!("{order}{more}");
     Table::of("files", title, result.files.iter())
         .column("File", "file", |row| Cell::path(&row.file))
@@ -240,7 +240,7 @@ fn datatypes(result: &Characterization) -> Table {
     Table::of("datatypes", "Datatypes of MPI-IO calls", result.datatypes.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Datatype of", "role", |row| Cell::text(row.role))
-        .column("Made as", "combiner", |row| Cell::text(row.combiner))
+        .column("Created as", "combiner", |row| Cell::text(row.combiner))
         .column("Calls", "calls", |row| Cell::Count(row.calls))
         .done()
 }

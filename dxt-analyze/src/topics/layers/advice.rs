@@ -5,7 +5,7 @@ use super::evidence::severity;
 use super::file_advice;
 use super::in_flight::What;
 use super::result::Layers;
-use crate::findings::{Code, Finding, said};
+use crate::findings::{About, Code, Finding, said};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units;
@@ -37,7 +37,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let mut evidence = vec![format!(
-        "{} locks taken in {} and given back in {}, against {} in POSIX reads and writes",
+        "{} lock calls take {}, unlocks {}; POSIX reads and writes take {}",
         units::count(all.inside.locks.calls),
         units::duration(all.inside.locks.time_ns),
         units::duration(all.inside.unlocks.time_ns),
@@ -46,7 +46,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
     evidence.extend(files.map(|file| {
         format!(
-            "{}: {} lock calls, {}",
+            "{}: {} lock and unlock calls, {} in total",
             file.file,
             units::count(file.locking.calls),
             units::duration(file.locking.time_ns)
@@ -55,20 +55,21 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let worst = found.ranks.iter().max_by_key(|row| (row.mpiio.inside.locking().time_ns, std::cmp::Reverse(row.rank)));
     evidence.extend(worst.map(|row| {
         let time_ns = row.mpiio.inside.locking().time_ns;
-        format!("most on {}: {} in locks", name(row), units::duration(time_ns))
+        format!("most lock time on {}: {}", name(row), units::duration(time_ns))
     }));
     Some(Finding {
         code: Code::LOCK_TIME,
+        about: About { calls: Some(locking.calls), time_ns: Some(locking.time_ns), ..About::default() },
         severity: severity(found, locking.time_ns, least),
-        title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
+        title: format!("MPI-IO reads and writes spend {} of their time in file locks", percent(locking.time_ns, all.of.time_ns)).into(),
         evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
         // A single rank cannot benefit from collective writes.
         saving: None, hint: if found.ranks.len() > 1 {
-            "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
-             write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
+            "set the hint romio_ds_write=disable, or write collectively (romio_cb_write=enable), so that few aggregators write \
+             separate regions: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
         } else {
-            "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable"
+            "set the hint romio_ds_write=disable: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
         }
         .into(),
     })
@@ -85,7 +86,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let mut evidence: Vec<String> = those_that_matter
         .map(|row| {
             format!(
-                "{} on {} came last in {} of {} operations; the others waited {} for it",
+                "{} on {} arrives last in {} of {} operations; the other ranks wait {} for this straggler",
                 row.process,
                 row.node,
                 units::count(row.times),
@@ -97,7 +98,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let longest = all.slowest.iter().max_by_key(|row| (row.skew_ns, std::cmp::Reverse(row.start_ns)));
     evidence.extend(longest.filter(|row| row.skew_ns > 0).map(|row| {
         format!(
-            "{} number {} on {}: {} came {} after the first",
+            "{} number {} on {}: {} arrives {} after the first rank",
             row.op,
             row.number,
             row.file,
@@ -105,19 +106,17 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
             units::duration(row.skew_ns)
         )
     }));
-    let whom = if share(first.wait_ns, all.wait_ns) >= 0.5 {
-        format!(", mostly for {}", first.process)
-    } else {
-        String::new()
-    };
+    let whom =
+        if share(first.wait_ns, all.wait_ns) >= 0.5 { format!(", mostly {}", first.process) } else { String::new() };
     Some(Finding {
         code: Code::LATE_RANKS,
+        about: About { time_ns: Some(all.wait_ns), ..About::default() },
         severity: severity(found, cost, least),
-        title: format!("{} of the time in collective calls is waiting for ranks that come late{whom}", percent(all.wait_ns, all.time_ns)),
+        title: format!("ranks spend {} of the time in collective calls waiting for stragglers{whom}", percent(all.wait_ns, all.time_ns)).into(),
         evidence: said(evidence),
         cost_ns: Some(cost),
-        saving: None, hint: "the time is lost before the I/O: see what the late rank does between two calls (more work than the others, a \
-               slow node, I/O of its own) and balance that"
+        saving: None, hint: "check what the stragglers do between two collective calls (more work, a slow node, I/O of their own), and balance \
+               that work: the time is lost before the I/O"
             .into(),
     })
 }
@@ -131,7 +130,7 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let cost = all.rest_of_all_ns.saturating_mul(all.followed_one_in.max(1));
     let evidence = all.slowest.iter().take(3).map(|row| {
         format!(
-            "{} number {} on {}: {} of {} in system calls of the busiest, {}",
+            "{} number {} on {}: {} of {} in system calls of the busiest process, {}",
             row.op,
             row.number,
             row.file,
@@ -142,15 +141,16 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
     });
     Some(Finding {
         code: Code::COMMUNICATION,
+        about: About { time_ns: Some(all.rest_ns), ..About::default() },
         severity: severity(found, cost, least),
         title: format!(
-            "after the last rank arrives, collective calls spend {} of their time exchanging data, not in storage",
+            "after the last rank arrives, collective calls spend {} of the time outside storage calls",
             percent(all.rest_ns, moving)
-        ),
+        ).into(),
         evidence: said(evidence),
         cost_ns: Some(cost),
-        saving: None, hint: "larger calls, fewer of them; more aggregators (cb_nodes) or a larger cb_buffer_size make fewer rounds; ranks \
-               that write large contiguous parts need no exchange (romio_cb_write=disable)"
+        saving: None, hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds; if ranks write \
+               large contiguous parts, set romio_cb_write=disable, which avoids the data exchange"
             .into(),
     })
 }
@@ -168,24 +168,25 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
     Some(Finding {
         code: Code::SERIAL,
+        about: About { time_ns: Some(waiting), ..About::default() },
         severity: severity(found, waiting, least),
         title: format!(
-            "{}one POSIX call at a time for {:.0} % of the time in POSIX reads and writes, while {:.0} ranks are in MPI-IO",
-            aggregators.map_or_else(String::new, |count| format!("{} ranks take turns: ", units::count(count))),
+            "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
+            aggregators.map_or_else(String::new, |count| format!("{} ranks are serialized: ", units::count(count))),
             100.0 * alone,
             mpiio.mean
-        ),
+        ).into(),
         evidence: said([
-            format!("POSIX: {} in flight on average, {} at most", number(posix.mean), posix.max),
-            format!("MPI-IO: {} in flight on average, {} at most, of {ranks} ranks", number(mpiio.mean), mpiio.max),
+            format!("POSIX: {} calls in flight on average, {} at most", number(posix.mean), posix.max),
+            format!("MPI-IO: {} calls in flight on average, {} at most, on {ranks} ranks", number(mpiio.mean), mpiio.max),
         ]),
         cost_ns: Some(waiting),
         saving: None, hint: if aggregators.is_some() {
-            "a lock on the whole file (data sieving, atomic mode) lets one in at a time; or what collective calls move at one moment lies in one aggregator's \
-             part of the file: larger parts per call, so that each call meets all of them, or ranks that begin at different parts"
+            "use larger parts per call, so that each call reaches all aggregators, or let ranks begin at different parts: the data of one moment lie in \
+             one aggregator's region; or a lock on the whole file (data sieving, atomic mode) admits one rank at a time"
         } else {
-            "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
-               and no funnelling of data through one rank"
+            "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
+               data through one rank: one rank does the work of all"
         }
         .into(),
     })

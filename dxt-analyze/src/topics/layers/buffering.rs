@@ -236,9 +236,10 @@ pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     let before = all.len();
     all.retain(|(key, _)| !folded.contains(&(key.file, key.op)));
     if run.window.is_some() {
-        out.not_matched = Some("within a span of time (--time) their order is not known".into());
+        out.not_matched = Some("the order of calls is not known within a time range (--time)".into());
     } else if before > all.len() || (all.is_empty() && !folded.is_empty()) {
-        out.not_matched = Some("on some files calls have no segment, so that their order is not known".into());
+        out.not_matched =
+            Some("on some files calls are not recorded individually, so the order of calls is not known".into());
     }
     let mut late: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for (_, one) in &all {

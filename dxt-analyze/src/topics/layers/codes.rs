@@ -13,12 +13,12 @@ codes! {
         "Wright et al., RIOT: Parallel File System Analysis Through Application I/O Tracing, The Computer Journal 56, \
          2013";
     SIEVING = "DXT-L002",
-        "Data sieving moves far more bytes than the program asked for.",
-        "Amplification = bytes that POSIX reads inside MPI-IO reads / bytes asked; for writes, bytes that POSIX reads \
-         and writes inside MPI-IO writes / bytes asked. Reported if, on a file, that of reads or of writes >= \
-         sieving_amplification. If most calls are collective, the gaps lie between all ranks' pieces. Saving: time of \
-         reads, writes and locks inside MPI-IO x (1 - bytes asked / bytes moved), each; all of it where none were \
-         asked.",
+        "Data sieving moves far more bytes than the program requested.",
+        "Amplification = bytes that POSIX reads inside MPI-IO reads / bytes requested; for writes, bytes that POSIX \
+         reads and writes inside MPI-IO writes / bytes requested. Reported if, on a file, that of reads or of writes \
+         >= sieving_amplification. If most calls are collective, the gaps lie between all ranks' pieces. Saving: time \
+         of reads, writes and locks inside MPI-IO x (1 - bytes requested / bytes moved), each; all of it where none \
+         were requested.",
         "Use collective calls with a file view; set romio_ds_write=disable or romio_ds_read=disable where pieces are \
          few and large; in collective calls, write data without gaps (on Lustre: romio_lustre_ds_in_coll=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
@@ -70,7 +70,7 @@ codes! {
          cb_buffer_size.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     SERIAL = "DXT-L008",
-        "POSIX calls come one at a time while many ranks are in MPI-IO.",
+        "POSIX calls are serialized while many ranks are in MPI-IO.",
         "Reported if (1) ranks in MPI-IO >= serial_min_ranks; (2) MPI-IO calls in flight >= ranks / 2 on average; (3) \
          one POSIX read or write in flight for >= serial_share of the time in such calls; and, in `report`, (4) saving \
          >= 60 % of the busy time. Ranks alternate if >= 2 make such calls, none for > 1.5 x the mean time. Saving: \
@@ -81,7 +81,7 @@ codes! {
         "A buffer of fixed size cuts collective calls into many rounds.",
         "For collective calls. Rounds = requests per call, of ranks that make system calls. Reported if (1) a hint in \
          effect sets the buffer size; (2) mean request = 60 to 100 % of it; (3) rounds >= 3. Saving: (time of these \
-         ranks' calls outside system calls - 1 ns x bytes asked by all + time in locks) / these ranks x (1 - 1 / \
+         ranks' calls outside system calls - 1 ns x bytes requested by all + time in locks) / these ranks x (1 - 1 / \
          rounds), per process.",
         "Set cb_buffer_size to the bytes that a rank moves for one call (each aggregator allocates as much).",
         "Carns et al., Understanding and Improving Computational Science Storage Access through Continuous \
@@ -90,9 +90,9 @@ codes! {
         "The data sieving buffer is smaller than the range of an independent call: each becomes many.",
         "For independent calls. Rounds = requests per call, of ranks that make system calls. Reported if (1) a hint in \
          effect sets the buffer size of data sieving; (2) mean request = 60 to 100 % of it; (3) rounds >= 3. Saving: \
-         (time of these ranks' calls outside system calls - 1 ns x bytes asked by all + time in locks) / these ranks x \
-         (1 - 1 / rounds), per process.",
+         (time of these ranks' calls outside system calls - 1 ns x bytes requested by all + time in locks) / these \
+         ranks x (1 - 1 / rounds), per process.",
         "Set ind_wr_buffer_size or ind_rd_buffer_size to the distance in bytes from the first to the last byte that a \
-         call asks for.",
+         call requests.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
 }

@@ -14,12 +14,12 @@ const MOMENTS: u64 = 4;
 
 /// Kinds of calls in the figure, from the top panel to the bottom panel, with title and colour. Kinds that MPI-IO programs have come first.
 const SHOWN: [(What, &str, Ink); 6] = [
-    (What::Mpiio, "Reads and writes of MPI-IO", Ink(5)),
-    (What::PosixReads, "Reads of POSIX", Ink(0)),
-    (What::PosixWrites, "Writes of POSIX", Ink(1)),
-    (What::Locks, "POSIX locks being taken", Ink(4)),
-    (What::Hdf5, "Reads and writes of HDF5", Ink(2)),
-    (What::Stdio, "Reads and writes of STDIO", Ink(7)),
+    (What::Mpiio, "MPI-IO reads and writes", Ink(5)),
+    (What::PosixReads, "POSIX reads", Ink(0)),
+    (What::PosixWrites, "POSIX writes", Ink(1)),
+    (What::Locks, "POSIX lock calls", Ink(4)),
+    (What::Hdf5, "HDF5 reads and writes", Ink(2)),
+    (What::Stdio, "STDIO reads and writes", Ink(7)),
 ];
 
 /// Returns title, colour and data of the kinds of calls that occur in `rows`.
@@ -63,8 +63,8 @@ pub(super) fn figure(series: &Series, rows: &[Concurrency]) -> Option<Figure> {
         title: "Calls in flight over time",
         subject: "All ranks".into(),
         caption: format!(
-            "Mean number of calls in flight over all ranks in bins of {}; each panel has its own scale. Where MPI-IO stays high and POSIX \
-             is low, ranks wait for few that do the work; where locks are high, for each other.",
+            "Mean number of calls in flight over all ranks in bins of {}; each panel has its own scale. Where MPI-IO is high and POSIX \
+             is low, many ranks wait for few; where locks are high, ranks wait for each other.",
             units::duration(series.width_ns)
         ),
         panels: kinds.iter().map(|(title, ink, row)| panel(title, *ink, row, columns)).collect(),
@@ -125,7 +125,7 @@ fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
 pub(super) fn lines(series: &Series, rows: &[Concurrency]) -> Option<Vec<(&'static str, String)>> {
     let line = |(_, _, row): Kind<'_>| {
         let values: Vec<Option<f64>> = row.series.iter().copied().map(Some).collect();
-        (row.what.name(), format!("{}  at most {} at once on average", spark::line(&values), number(most(row))))
+        (row.what.name(), format!("{}  at most {} in flight on average", spark::line(&values), number(most(row))))
     };
     let lines: Vec<(&'static str, String)> = shown(rows).map(line).collect();
     let span = format!(
@@ -167,7 +167,7 @@ mod tests {
         ];
         let found = figure(&series, &rows).unwrap();
         let titles: Vec<&str> = found.panels.iter().map(|panel| panel.title).collect();
-        assert_eq!(titles, ["Reads and writes of MPI-IO", "Writes of POSIX"]);
+        assert_eq!(titles, ["MPI-IO reads and writes", "POSIX writes"]);
         let heights = |panel: usize| -> Vec<(u32, u32)> {
             found.panels[panel].layers[0].areas.iter().map(|area| (area.left, area.height)).collect()
         };
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(found.slices[1].words, "1.000 s: MPI-IO data 64, POSIX writes 1");
         assert_eq!(found.numbers.rows().len(), 5);
         let said = lines(&series, &rows).unwrap();
-        assert_eq!(said[1], ("MPI-IO data", " ██▁  at most 64 at once on average".into()));
+        assert_eq!(said[1], ("MPI-IO data", " ██▁  at most 64 in flight on average".into()));
         assert!(figure(&series, &rows[2..3]).is_none() && lines(&series, &[]).is_none());
     }
 

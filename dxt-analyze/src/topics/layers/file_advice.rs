@@ -25,9 +25,13 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
+fn of_file(name: &str) -> About {
+    About { file: Some(name.to_owned()), ..About::default() }
+}
+
 /// Returns sentences as evidence that refers to `file`.
 fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
-    let about = About { file: Some(file.to_owned()), ..About::default() };
+    let about = of_file(file);
     sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
 }
 
@@ -51,7 +55,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     let mut evidence = Vec::new();
     if writes >= least.sieving_amplification {
         evidence.push(format!(
-            "{} asked of MPI-IO to write; POSIX wrote {} and read {} for it, in {} reads that take {}",
+            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({} reads, {})",
             units::bytes(file.mpiio_writes.bytes),
             units::bytes(file.posix_writes.bytes),
             units::bytes(file.reads_in_writes.bytes),
@@ -61,7 +65,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     }
     if reads >= least.sieving_amplification {
         evidence.push(format!(
-            "{} asked of MPI-IO to read; POSIX read {} for it",
+            "MPI-IO reads of {} cause POSIX reads of {}",
             units::bytes(file.mpiio_reads.bytes),
             units::bytes(file.posix_reads.bytes.saturating_sub(file.reads_in_writes.bytes))
         ));
@@ -69,35 +73,36 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     let of_writes = writes >= least.sieving_amplification;
     let hint = match (of_writes, file.processes) {
         (true, 2..) if file.is_collective() => {
-            "the ranks' pieces of a collective call leave gaps, and the aggregators read and write back what lies between: store \
-             what is written without gaps, let one call cover them (several variables at once), or, if the pieces are few and \
-             large, switch it off (on Lustre: romio_lustre_ds_in_coll=disable)"
+            "store data that are written together without gaps, let one collective call cover several variables, or, if the pieces \
+             are few and large, disable data sieving (on Lustre: romio_lustre_ds_in_coll=disable): the ranks' pieces of a \
+             collective call leave gaps, which the aggregators read and write back"
         }
         // A single process has no peers for a collective call.
         (true, 0 | 1) => {
-            "many small pieces per call: gather them in memory and write them without gaps, or set the hint \
-             romio_ds_write=disable if the pieces are few and large"
+            "gather the small pieces of a call in memory and write them without gaps, or, if the pieces are few and large, set \
+             the hint romio_ds_write=disable"
         }
         (false, 0 | 1) => {
-            "many small pieces per call: read them with the gaps between them and pick them out in memory, or set the hint \
-             romio_ds_read=disable if the pieces are few and large"
+            "read the small pieces of a call with their gaps and extract them in memory, or, if the pieces are few and large, set \
+             the hint romio_ds_read=disable"
         }
         (true, _) => {
-            "many small pieces per call: write them with a collective call (MPI_File_write_all with a file view), or set the \
-             hint romio_ds_write=disable if the pieces are few and large"
+            "write the small pieces with a collective call (MPI_File_write_all with a file view), or, if the pieces are few and \
+             large, set the hint romio_ds_write=disable"
         }
         (false, _) => {
-            "many small pieces per call: read them with a collective call (MPI_File_read_all with a file view), or set the hint \
-             romio_ds_read=disable if the pieces are few and large"
+            "read the small pieces with a collective call (MPI_File_read_all with a file view), or, if the pieces are few and \
+             large, set the hint romio_ds_read=disable"
         }
     };
     Some(Finding {
         code: Code::SIEVING,
+        about: of_file(&file.file),
         severity: severity(found, cost, least),
         title: if of_writes && file.is_collective() {
-            format!("collective writes with gaps move {writes:.1} times the bytes that were asked for on {}", file.file)
+            format!("collective writes with gaps move {writes:.1} times the requested bytes on {}", file.file).into()
         } else {
-            format!("data sieving moves {:.1} times the bytes that were asked for on {}", writes.max(reads), file.file)
+            format!("data sieving moves {:.1} times the requested bytes on {}", writes.max(reads), file.file).into()
         },
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
@@ -114,7 +119,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let mut evidence = vec![format!(
-        "{count} of {} ranks on {}: {}{more}",
+        "{count} of {} ranks on {} are aggregators: {}{more}",
         file.processes,
         units::counted(file.nodes, "node"),
         names.join(", ")
@@ -138,32 +143,40 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
         return Some(Finding {
             code: Code::AGGREGATORS,
+            about: of_file(&file.file),
             severity: severity(found, cost, least),
             title: format!(
-                "{} for {} on {}",
+                "collective calls on {} use {} for {}",
+                file.file,
                 units::counted(count, "aggregator"),
-                units::counted(wanted, if file.stripe_count.is_some() { "stripe" } else { "node" }),
-                file.file
-            ),
+                units::counted(wanted, if file.stripe_count.is_some() { "stripe" } else { "node" })
+            )
+            .into(),
             evidence: on(&file.file, evidence),
             cost_ns: Some(cost),
             saving: None,
             hint: format!(
-                "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted}{list} (with Open MPI's own \
-                 component: the parameter io_ompio_num_aggregators)"
+                "set the hint cb_nodes={wanted}{list} (with Open MPI's own component: the parameter io_ompio_num_aggregators): \
+                 all ranks wait for the aggregators' system calls"
             ),
         });
     }
     let stripes = file.stripe_count?;
     (count > stripes.saturating_mul(2) && file.op == "write").then(|| Finding {
         code: Code::AGGREGATORS,
+        about: of_file(&file.file),
         severity: Severity::Info,
-        title: format!("{count} aggregators write the {} of {}", units::counted(stripes, "stripe"), file.file),
+        title: format!(
+            "{count} aggregators write the {} of {}, more than 2 per stripe",
+            units::counted(stripes, "stripe"),
+            file.file
+        )
+        .into(),
         evidence: on(&file.file, evidence),
         cost_ns: None,
         saving: None,
         hint: format!(
-            "aggregators that share a storage target pass its locks around: set cb_nodes={stripes}, or stripe wider"
+            "set cb_nodes={stripes}, or use more stripes: aggregators that share a storage target exchange its locks"
         ),
     })
 }
@@ -204,35 +217,39 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     if cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL) {
         return Some(Finding {
             code: Code::NO_BUFFERING,
+            about: of_file(&file.file),
             severity: severity(found, cost.unwrap_or(0), least),
             title: format!(
-                "{} make {}s of {} inside collective {}s on {}: too many aggregators, or too small a buffer, cut calls of {} up",
+                "{} make {}s of {} inside collective {}s on {}, although calls have {} on average",
                 units::counted(file.aggregators.len() as u64, "rank"),
                 file.op,
                 units::bytes(file.mean_request_bytes),
                 file.op,
                 file.file,
                 units::bytes(file.mean_call_bytes)
-            ),
+            )
+            .into(),
             evidence: on(&file.file, evidence),
             cost_ns: cost,
             saving: None,
             hint: format!(
-                "fewer aggregators that put more together: the hints cb_nodes={aggregators}, cb_buffer_size=16777216 or more, and {key}=enable"
+                "set the hints cb_nodes={aggregators}, cb_buffer_size=16777216 or more, and {key}=enable: too many aggregators, or too small a buffer, split the calls"
             ),
         });
     }
     Some(Finding {
         code: Code::NO_BUFFERING,
+        about: of_file(&file.file),
         severity: severity(found, cost.unwrap_or(0), least),
         title: format!(
             "collective {}s on {} are not buffered: each rank makes its own small requests",
             file.op, file.file
-        ),
+        )
+        .into(),
         evidence: on(&file.file, evidence),
         cost_ns: cost,
         saving: None,
-        hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
+        hint: format!("set the hint {key}=enable, so that aggregators merge the pieces of all ranks"),
     })
 }
 
@@ -249,15 +266,16 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
     let cost = file.independent.time_ns;
     Some(Finding {
         code: Code::INDEPENDENT,
+        about: of_file(&file.file),
         severity: severity(found, cost, least),
         title: format!(
-            "{} small independent calls of {} ranks on the shared file {}",
-            units::count(file.independent.calls),
+            "{} ranks make {} small independent calls on the shared file {}",
             file.processes,
+            units::count(file.independent.calls),
             file.file
-        ),
+        ).into(),
         evidence: on(&file.file, [format!(
-            "{} of {} blocking calls are collective; an independent one moves {} on average and takes {}",
+            "{} of {} blocking calls are collective; an independent call moves {} in {} on average",
             units::count(file.collective_calls),
             units::count(all),
             units::bytes(mean),
@@ -273,37 +291,41 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
 fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
     let data = row.made.inside.data();
     let calls = if row.form == Form::Collective { "collective" } else { "independent" };
+    let about = About {
+        file: Some(row.file.clone()),
+        bytes: Some(row.wanted_bytes),
+        // Per process: all processes spend the same time in the call.
+        time_ns: row.cost_ns.checked_div(row.processes),
+        operation: Some(row.op.into()),
+        ..About::default()
+    };
     Finding {
         code: if row.form == Form::Collective { Code::BUFFER_SIZE } else { Code::SIEVING_BLOCK },
+        about: about.clone(),
         severity: severity(found, row.cost_ns, least),
         title: format!(
-            "{} of {} cuts {calls} {}s on {} into {:.0} rounds each",
+            "{} of {} splits {calls} {}s on {} into {:.0} rounds each",
             row.hint,
             units::bytes(row.buffer_bytes),
             row.op,
             row.file,
             row.rounds
-        ),
+        )
+        .into(),
         evidence: vec![Evidence::of(
             format!(
-                "{} system calls of {} on average by {}; outside of them {} went into exchange, waiting and locks",
+                "{} system calls of {} on average by {}; {} in exchange, waiting and locks",
                 units::count(data.calls),
                 units::bytes(data.bytes.checked_div(data.calls).unwrap_or(0)),
                 units::counted(row.movers, "rank"),
                 units::duration(row.made.rest_ns().saturating_add(row.made.inside.locking().time_ns))
             ),
-            About {
-                file: Some(row.file.clone()),
-                bytes: Some(row.wanted_bytes),
-                // Per process: all processes spend the same time in the call.
-                time_ns: row.cost_ns.checked_div(row.processes),
-                ..About::default()
-            },
+            about,
         )],
         cost_ns: Some(row.cost_ns),
         saving: None,
         hint: format!(
-            "set the hint {}={} ({}), for what a rank moves in one call, instead of {:.0} rounds",
+            "set the hint {}={} ({}), to move a rank's data of one call at once instead of in {:.0} rounds",
             row.hint,
             row.wanted_bytes,
             units::bytes(row.wanted_bytes),

@@ -51,7 +51,7 @@ impl Found for LayersReport {
         let mut section = Section::of(
             "layers",
             "Layers",
-            "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
+            "System calls inside MPI-IO and HDF5 calls; collective operations; calls in flight.",
             self,
         );
         // Block graphics for a terminal are omitted: the page has the figure.

@@ -46,7 +46,7 @@ fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> Tab
 }
 
 pub(crate) fn calls(rows: &[CallRow]) -> Table {
-    let title = "What calls are made of: system calls inside them, and shares of their time in those and in none";
+    let title = "MPI-IO and HDF5 calls: system calls inside, and shares of the time inside and outside system calls";
     let hdf5 = rows.iter().any(|row| row.made.inside.mpiio.calls > 0);
     let rows = rows.iter().map(|row| Dissected { row, made: &row.made, rest_ns: row.rest_ns });
     let table = Table::of("calls", title, rows)
@@ -66,7 +66,7 @@ pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
         false => Dissected { row, made: &row.mpiio, rest_ns: row.mpiio_rest_ns },
     });
     let whose = if hdf5 { "HDF5" } else { "MPI-IO" };
-    let table = Table::of("ranks", format!("Ranks: blocking reads and writes of {whose}, the slowest first"), rows)
+    let table = Table::of("ranks", format!("Ranks: blocking reads and writes of {whose}, slowest rank first"), rows)
         .column("Rank", "rank", |of| Cell::maybe((of.row.rank >= 0).then_some(of.row.rank), Cell::number))
         .csv("node", |of| Cell::text(&of.row.node))
         .csv("pid", |of| Cell::number(of.row.pid));
@@ -82,20 +82,24 @@ pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
 }
 
 pub(crate) fn files(rows: &[FileRow], top: usize) -> Table {
-    Table::of("files", "Files: bytes asked of MPI-IO and moved by POSIX inside it (RMW: read in order to write)", rows)
-        .column("File", "file", |row| Cell::path(&row.file))
-        .column("Ranks", "processes", |row| Cell::Count(row.processes))
-        .column("Asked R", "mpiio_bytes_read", |row| Cell::Bytes(row.mpiio_reads.bytes))
-        .column("Asked W", "mpiio_bytes_written", |row| Cell::Bytes(row.mpiio_writes.bytes))
-        .column("Moved R", "posix_bytes_read", |row| Cell::Bytes(row.posix_reads.bytes))
-        .column("Moved W", "posix_bytes_written", |row| Cell::Bytes(row.posix_writes.bytes))
-        .column("RMW", "bytes_read_in_writes", |row| Cell::Bytes(row.reads_in_writes.bytes))
-        .column("R x", "read_amplification", |row| Cell::maybe(row.read_amplification, Cell::Times))
-        .column("W x", "write_amplification", |row| Cell::maybe(row.write_amplification, Cell::Times))
-        .column("Time", "mpiio_time_s", |row| Cell::Duration(row.time_ns()))
-        .column("Locks", "lock_time_s", |row| Cell::Duration(row.locking.time_ns))
-        .column("Coll.", "collective_calls", |row| Cell::Count(row.collective_calls))
-        .column("Indep.", "independent_calls", |row| Cell::Count(row.independent.calls))
-        .most(top)
-        .done()
+    Table::of(
+        "files",
+        "Files: bytes requested from MPI-IO, and moved by POSIX inside MPI-IO (RMW: read-modify-write)",
+        rows,
+    )
+    .column("File", "file", |row| Cell::path(&row.file))
+    .column("Ranks", "processes", |row| Cell::Count(row.processes))
+    .column("Req. R", "mpiio_bytes_read", |row| Cell::Bytes(row.mpiio_reads.bytes))
+    .column("Req. W", "mpiio_bytes_written", |row| Cell::Bytes(row.mpiio_writes.bytes))
+    .column("Moved R", "posix_bytes_read", |row| Cell::Bytes(row.posix_reads.bytes))
+    .column("Moved W", "posix_bytes_written", |row| Cell::Bytes(row.posix_writes.bytes))
+    .column("RMW", "bytes_read_in_writes", |row| Cell::Bytes(row.reads_in_writes.bytes))
+    .column("R x", "read_amplification", |row| Cell::maybe(row.read_amplification, Cell::Times))
+    .column("W x", "write_amplification", |row| Cell::maybe(row.write_amplification, Cell::Times))
+    .column("Time", "mpiio_time_s", |row| Cell::Duration(row.time_ns()))
+    .column("Locks", "lock_time_s", |row| Cell::Duration(row.locking.time_ns))
+    .column("Coll.", "collective_calls", |row| Cell::Count(row.collective_calls))
+    .column("Indep.", "independent_calls", |row| Cell::Count(row.independent.calls))
+    .most(top)
+    .done()
 }

@@ -29,7 +29,7 @@ pub(crate) fn locks(result: &Layers) -> Table {
     let whole =
         Row { layer: "MPIIO", op: "all", form: "", of_ns: all.mpiio.time_ns, locks: all.locks, unlocks: all.unlocks };
     let rows = of.chain([whole]).filter(|row| row.locks.calls > 0 || row.unlocks.calls > 0);
-    Table::of("locks", "Locks of files inside MPI-IO and HDF5: taken, waiting included, and given back", rows)
+    Table::of("locks", "File locks inside MPI-IO and HDF5: acquiring (waiting included) and releasing", rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Operation", "op", |row| Cell::text(row.op))
         .column("Form", "form", |row| Cell::text(row.form))

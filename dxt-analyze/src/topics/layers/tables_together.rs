@@ -10,7 +10,7 @@ fn ratio(part: u64, whole: u64) -> Cell {
 }
 
 pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
-    Table::of("buffering", "Collective calls: do pieces of many ranks become large requests of few?", rows)
+    Table::of("buffering", "Collective buffering: collective calls, and the POSIX requests made inside them", rows)
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Operation", "op", |row| Cell::text(row.op))
         .column("Calls", "calls", |row| Cell::Count(row.made.of.calls))
@@ -26,7 +26,7 @@ pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
 }
 
 pub(crate) fn means(rows: &[BufferingRow], top: usize) -> Table {
-    let title = "Mean time of a rank in collective calls, in system calls for data and in none (communication, copying, waiting)";
+    let title = "Mean time per rank in collective calls: in system calls for data, and outside (communication, copying, waiting)";
     let rows = rows.iter().filter(|row| !row.aggregators.is_empty());
     let rows = rows.flat_map(|row| {
         let aggregators = (row, "aggregators", row.aggregators.len() as u64, row.aggregators_mean);
@@ -50,7 +50,7 @@ pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
         let all = row.aggregators.iter().map(|one| one.data.bytes).sum::<Sum>().get();
         row.aggregators.iter().map(move |one| (row, one, all))
     });
-    Table::of("aggregators", "Ranks that make system calls for data inside collective calls", rows)
+    Table::of("aggregators", "Aggregators: ranks that make system calls for data inside collective calls", rows)
         .column("File", "file", |(row, ..)| Cell::path(&row.file))
         .column("Operation", "op", |(row, ..)| Cell::text(row.op))
         .column("Aggregator", "process", |(_, one, _)| Cell::text(&one.process))
@@ -65,8 +65,7 @@ pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
 }
 
 pub(crate) fn collectives(found: &Collectives) -> Table {
-    let title =
-        "The slowest collective operations: wall time = until the last rank begins + busiest in system calls + rest";
+    let title = "Slowest collective operations: wall time = until the last rank arrives + system calls of the busiest rank + rest";
     Table::of("collectives", title, &found.slowest)
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Operation", "op", |row| Cell::text(&row.op))
@@ -76,7 +75,7 @@ pub(crate) fn collectives(found: &Collectives) -> Table {
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
         .column("Wall", "wall_s", |row| Cell::Duration(row.wall_ns))
         .column("Until last", "skew_s", |row| Cell::Duration(row.skew_ns))
-        .column("Last", "last", |row| Cell::text(&row.last))
+        .column("Last rank", "last", |row| Cell::text(&row.last))
         .csv("wait_s", |row| Cell::Duration(row.wait_ns))
         .column("Storage", "storage_s", |row| Cell::Duration(row.storage_ns))
         .column("Busiest", "busiest", |row| Cell::text(&row.busiest))
@@ -88,32 +87,34 @@ pub(crate) fn collectives(found: &Collectives) -> Table {
 }
 
 pub(crate) fn late(found: &Collectives) -> Table {
-    Table::of("late", "Ranks that others waited for in collective operations", found.late.iter())
-        .column("Last", "process", |row| Cell::text(&row.process))
+    Table::of("late", "Stragglers: ranks that arrive last in collective operations", found.late.iter())
+        .column("Rank", "process", |row| Cell::text(&row.process))
         .column("Node", "node", |row| Cell::text(&row.node))
         .column("Times last", "times", |row| Cell::Count(row.times))
-        .column("Others waited", "wait_s", |row| Cell::Duration(row.wait_ns))
+        .column("Others wait", "wait_s", |row| Cell::Duration(row.wait_ns))
         .column("Of collective time", "share", |row| Cell::share_of(row.wait_ns, found.time_ns))
         .done()
 }
 
 pub(crate) fn concurrency(rows: &[Concurrency]) -> Table {
     let share = |row: &Concurrency, class: usize| Cell::Share(row.shares.get(class).copied().unwrap_or(0.0));
-    Table::of("concurrency", "Calls in flight over all ranks: share of the busy time with so many at once", rows)
-        .column("Calls", "what", |row| Cell::text(row.what.name()))
-        .column("Number", "calls", |row| Cell::Count(row.calls))
-        .column("Busy", "busy_s", |row| Cell::Duration(row.busy_ns))
-        .column("Mean", "mean_in_flight", |row| Cell::Times(row.mean))
-        .column("Most", "most_in_flight", |row| Cell::Count(row.max))
-        .column("1", "share_1", |row| share(row, 0))
-        .column("2-3", "share_2_3", |row| share(row, 1))
-        .column("4-7", "share_4_7", |row| share(row, 2))
-        .column("8-15", "share_8_15", |row| share(row, 3))
-        .column("16-31", "share_16_31", |row| share(row, 4))
-        .column("32+", "share_32_or_more", |row| {
-            Cell::Share(row.shares.iter().skip(5).fold(0.0, |sum, share| sum + share))
-        })
-        .done()
+    Table::of(
+        "concurrency",
+        "Calls in flight over all ranks: share of the busy time by number of calls in flight",
+        rows,
+    )
+    .column("Calls", "what", |row| Cell::text(row.what.name()))
+    .column("Number", "calls", |row| Cell::Count(row.calls))
+    .column("Busy", "busy_s", |row| Cell::Duration(row.busy_ns))
+    .column("Mean", "mean_in_flight", |row| Cell::Times(row.mean))
+    .column("Maximum", "most_in_flight", |row| Cell::Count(row.max))
+    .column("1", "share_1", |row| share(row, 0))
+    .column("2-3", "share_2_3", |row| share(row, 1))
+    .column("4-7", "share_4_7", |row| share(row, 2))
+    .column("8-15", "share_8_15", |row| share(row, 3))
+    .column("16-31", "share_16_31", |row| share(row, 4))
+    .column("32+", "share_32_or_more", |row| Cell::Share(row.shares.iter().skip(5).fold(0.0, |sum, share| sum + share)))
+    .done()
 }
 
 /// Builds the table of the mean number of calls in flight per time bin; for CSV only.

@@ -97,8 +97,8 @@ impl Report for LayersReport {
 fn collectives_line(result: &Layers) -> Option<Part> {
     let all = &result.collectives;
     let line = format!(
-        "{} collective operations took {} of wall-clock time: {} until the last rank began, {} in system calls of the busiest \
-         rank, {} outside POSIX (communication, locks, copies). All ranks together waited {} for the last to begin.",
+        "{} collective operations took {} of wall-clock time: {} until the last rank arrived, {} in system calls of the busiest \
+         rank, {} outside POSIX (communication, locks, copies). All ranks together waited {} for the last rank.",
         units::count(all.followed),
         units::duration(all.wall_ns),
         units::duration(all.skew_ns),
@@ -112,41 +112,41 @@ fn collectives_line(result: &Layers) -> Option<Part> {
 fn remarks(result: &Layers) -> Vec<String> {
     let mut out = Vec::new();
     if result.ranks.is_empty() {
-        out.push("no calls of MPI-IO or HDF5: there is nothing to dissect".into());
+        out.push("no calls of MPI-IO or HDF5: there is nothing to break down".into());
     }
     if result.job.folded > 0 {
         out.push(format!(
-            "{} calls of MPI-IO have no segment: their time is in the ranks' table, and system calls without a segment count as \
-             inside reads and writes; they are not in the table of calls",
+            "{} MPI-IO calls are not recorded individually: the table of ranks includes their time, the table of calls does not; \
+             system calls that are not recorded individually count as inside reads and writes",
             units::count(result.job.folded)
         ));
     }
     let elsewhere = result.elsewhere.system_calls();
     if elsewhere > 0 {
         out.push(format!(
-            "{} system calls ({}) were made inside other MPI calls (as MPI_Init) or inside calls that are not on record",
+            "{} system calls ({}) were made inside other MPI calls (such as MPI_Init) or inside calls that are not recorded",
             units::count(elsewhere),
             units::duration(result.elsewhere.system_ns())
         ));
     }
     if result.unsure > 0 {
         out.push(format!(
-            "{} system calls were given to the call around them though some of them may have begun before it",
+            "{} system calls count as inside the call around them, although some of these may have begun before that call",
             units::count(result.unsure)
         ));
     }
     if let Some(why) = &result.collectives.not_matched {
-        out.push(format!("collective operations were not all matched: {why}"));
+        out.push(format!("some collective operations are not matched across ranks: {why}"));
     }
     if result.collectives.followed_one_in > 1 {
         out.push(format!(
-            "too many collective operations to follow all: sums, and the slowest, are of 1 in {} (chosen by hash)",
+            "too many collective operations to track all: sums, and the slowest operations, are of 1 in {} (chosen by hash)",
             result.collectives.followed_one_in
         ));
     }
     if result.concurrency.iter().any(|row| !row.exact) {
         out.push(
-            "numbers in flight are estimates from their means within short bins of time; the most is a lower bound"
+            "numbers of calls in flight are estimates from means over short time bins; the maximum is a lower bound"
                 .into(),
         );
     }

@@ -46,12 +46,12 @@ impl Parts {
             ("metadata", self.metadata_ns),
             ("syncs", self.sync_ns),
             ("locks", self.lock_ns),
-            ("asynchronous I/O: handing over and waiting", self.asynchronous_ns),
+            ("asynchronous I/O: submitting and waiting", self.asynchronous_ns),
             ("MPI-IO and HDF5: waiting for the last rank", self.waiting_ns),
             ("MPI-IO and HDF5: in system calls", self.system_ns),
             ("MPI-IO and HDF5: outside POSIX (communication, locks, copies)", self.library_ns),
             ("no I/O: in MPI's collective calls", self.meeting_ns),
-            (if self.partial { "not on record, or no I/O" } else { "no I/O" }, self.no_io_ns),
+            (if self.partial { "not recorded, or no I/O" } else { "no I/O" }, self.no_io_ns),
         ]
     }
 

@@ -86,7 +86,7 @@ const FAR_ABOVE: f64 = 0.1;
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
     if ledger.missing.untimed {
-        return format!("What I/O takes of the run time is not known: {}", crate::render::untimed::WHY);
+        return format!("The share of I/O in the run time is not known: {}", crate::render::untimed::WHY);
     }
     let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
     let whose = if ledger.processes == 1 { "" } else { ", the mean over processes" };
@@ -128,26 +128,27 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     let mut out = Vec::new();
     if ledger.background_ns > 0 {
         out.push(format!(
-            "asynchronous operations (nonblocking, split, io_submit, io_uring), which go on while the program does, are in no part: {} in all, {} with one in \
+            "asynchronous operations (nonblocking, split, io_submit, io_uring) run in the background and are in no part: {} in total, {} with at least one in \
              flight; {}",
             units::duration(ledger.background_ns),
             units::duration(ledger.in_flight_ns),
             if ledger.knows_waits {
-                "handing them over and waiting for them is"
+                "the time to submit them and to wait for them is in the parts"
             } else {
-                "whether the program waits for them is not on record"
+                "the program's waits for these operations are not recorded"
             }
         ));
     }
     if ledger.job.library_ns > 0 && !ledger.knows_waiting {
-        out.push("waiting for the last rank is part of the time outside POSIX: single calls are not on record".into());
+        out.push("waiting for the last rank is part of the time outside POSIX: single calls are not recorded".into());
     }
     if ledger.followed_one_in > 1 {
         out.push(format!("waiting is estimated from 1 in {} collective operations", ledger.followed_one_in));
     }
     if !ledger.knows_inside {
         out.push(
-            "calls of HDF5 and PnetCDF are left out: the log has what they did inside as if the program had".into(),
+            "calls of HDF5 and PnetCDF are left out: the log records the calls inside them as calls of the program"
+                .into(),
         );
     }
     out
@@ -175,7 +176,7 @@ fn process_table(rows: &[ProcessRow], top: usize) -> Table {
         })
         .column("Node", "node", node)
         .csv("pid", |row| Cell::Count(row.pid.into()))
-        .column("Ran", "run_s", |row| Cell::Duration(row.run_ns))
+        .column("Run time", "run_s", |row| Cell::Duration(row.run_ns))
         .column("In I/O", "io_share", |row| Cell::Share(row.parts.io_share()))
         .column("Reads", "read_s", |row| Cell::Duration(row.parts.read_ns))
         .column("Writes", "write_s", |row| Cell::Duration(row.parts.write_ns))

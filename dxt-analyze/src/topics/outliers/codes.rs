@@ -6,10 +6,10 @@ codes! {
     SLOW_OPERATIONS = "DXT-O001",
         "Single operations take far longer than others of the same kind.",
         "Compares operations of the same layer, name and form. Reported if (1) operations >= box_min_sample; (2) \
-         bandwidth < Q1 - fence_iqr x IQR, or, by duration, duration > Q3 + fence_iqr x IQR. Saving: time beyond that \
-         of the same bytes at the median bandwidth, or of a call of median duration.",
-        "See what they share: a stripe, an OST, a node, a time window (`outliers`, `timeline`). One time window points \
-         to other jobs; one OST to the file system; one rank to its node.",
+         bandwidth < Q1 - fence_iqr x IQR, or, by duration, duration > Q3 + fence_iqr x IQR. Saving: excess over \
+         the time of the same bytes at the median bandwidth, or over a call of median duration.",
+        "Check what the slow operations share: a stripe, an OST, a node, a time window (`outliers`, `timeline`). One \
+         time window points to other jobs; one OST to the file system; one rank to its node.",
         "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";
     SLOW_RANK = "DXT-O002",
         "A rank is slower than the others at the same operations.",

@@ -107,9 +107,24 @@ impl<'a> Reported<'a> for InReport<'a> {
 impl Found for All {
     fn sections(&self) -> Vec<Section> {
         vec![
-            Section::of("outliers", "Slow operations", "Calls far slower than their like.", &self.operations),
-            Section::of("ranks", "Ranks compared", "Bandwidth of each rank against the others'.", &self.ranks),
-            Section::of("nodes", "Nodes compared", "Bandwidth of each node against the others'.", &self.nodes),
+            Section::of(
+                "outliers",
+                "Slow operations",
+                "Calls that are slow outliers among their peers.",
+                &self.operations,
+            ),
+            Section::of(
+                "ranks",
+                "Ranks compared",
+                "Bandwidth of each rank, compared with the other ranks.",
+                &self.ranks,
+            ),
+            Section::of(
+                "nodes",
+                "Nodes compared",
+                "Bandwidth of each node, compared with the other nodes.",
+                &self.nodes,
+            ),
             Section::of("osts", "Storage targets compared", "Bandwidth of each OST.", &self.targets),
         ]
     }

@@ -7,7 +7,7 @@ use super::shared_traits::{Population, shared_traits};
 use super::units::stragglers::Straggler;
 use super::units::{UnitGroup, UnitKind, UnitRow, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
-use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::{FileLayout, Run};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
@@ -175,17 +175,23 @@ pub fn operation_findings(
         };
         Some(Finding {
             code: Code::SLOW_OPERATIONS,
+            about: About {
+                operation: Some(group.group.title()),
+                calls: Some(group.outliers),
+                time_ns: Some(group.extra_ns),
+                ..About::default()
+            },
             severity: Severity::of_cost(group.extra_ns, io_ns, least),
             title: format!(
-                "{} of {} {} operations are {beyond}",
+                "{} of {} {} operations are outliers: {beyond}",
                 show::count(group.outliers),
                 show::count(group.sample),
                 group.group.title()
-            ),
+            ).into(),
             evidence: traits.into_iter().flatten().map(Evidence::from).chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
-            saving: None, hint: "what the slow ones share points to the cause: one OST to the file system, one node or rank to its host, one \
-                   moment to other jobs or a burst of one's own (`stripes`, `--by node`, `--by ost`)"
+            saving: None, hint: "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
+                   or rank to its host, one time window to other jobs or to a burst of this job"
                 .into(),
         })
     };
@@ -198,50 +204,54 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
     let (code, hint) = match kind {
         UnitKind::Rank => (
             Code::SLOW_RANK,
-            "compare its node and its offsets with the others'; `--by node` tells a slow node from a slow rank",
+            "compare the rank's node and offsets with those of other ranks; `--by node` distinguishes a slow node from a slow rank",
         ),
-        UnitKind::Node => {
-            (Code::SLOW_NODE, "have the node checked (network link, client settings), or leave it out of the next job")
-        }
+        UnitKind::Node => (
+            Code::SLOW_NODE,
+            "have the node checked (network link, client settings), or exclude the node from the next job",
+        ),
         UnitKind::Target => (
             Code::SLOW_TARGET,
-            "report the target to the file system's administrators; place the file elsewhere with `lfs setstripe -o` or `lfs migrate`",
+            "report the target to the file system's administrators; place the file on other targets with `lfs setstripe -o` or `lfs migrate`",
         ),
-        UnitKind::File => (Code::SLOW_FILE, "see how it is accessed with `stripes` and `outliers --by op`"),
+        UnitKind::File => (Code::SLOW_FILE, "see how the file is accessed with `stripes` and `outliers --by op`"),
     };
     let mut out = Vec::new();
     for group in groups.iter().filter(|group| group.outliers > 0) {
         let title = |row: &UnitRow| {
             format!(
-                "{} {} is {:.2} times slower than the median of {} in {}{}",
+                "{} {} is {:.2} times slower than the median of {} {}s in {}{}",
                 kind.word(),
                 row.unit,
                 row.slower,
                 group.sample,
+                kind.word(),
                 group.group.title(),
                 group
                     .window
-                    .map(|(from, until)| format!(" from {} to {} s", show::seconds(from), show::seconds(until)))
+                    .map(|(from, until)| format!(" from {} s to {} s", show::seconds(from), show::seconds(until)))
                     .unwrap_or_default()
             )
         };
         let first = out.len();
         for row in group.rows.iter().filter(|row| row.outlier).take(LISTED) {
             let cost = u64::try_from(row.extra_ns).unwrap_or(0);
+            let about = About { operation: Some(group.group.title()), ..row.about(kind) };
             out.push(Finding {
                 code,
+                about: About { span_ns: group.window, ..about.clone() },
                 severity: Severity::of_cost(cost, io_ns, least),
-                title: title(row),
+                title: title(row).into(),
                 evidence: vec![Evidence::of(
                     format!(
-                        "{} operations, {} in {}, modified z-score {:.1}, p = {:.1e}",
+                        "{} operations, {} in {}, modified z-score {:.1}, p-value {:.1e}",
                         show::count(row.operations),
                         show::bytes(row.bytes),
                         show::duration(row.time_ns),
                         row.z.unwrap_or(0.0),
                         row.p.unwrap_or(1.0)
                     ),
-                    row.about(kind),
+                    about,
                 )],
                 cost_ns: Some(cost),
                 saving: None,

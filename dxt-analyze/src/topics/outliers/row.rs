@@ -44,6 +44,7 @@ impl OutlierRow {
             calls: Some(1),
             bytes: Some(self.length),
             time_ns: Some(self.end_ns.saturating_sub(self.start_ns)),
+            ..About::default()
         }
     }
 }

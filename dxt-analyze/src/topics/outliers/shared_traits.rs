@@ -71,7 +71,7 @@ pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thres
         if let Some((name, count)) = most_common(names) {
             let share = count as f64 / rows.len() as f64;
             if of > 1 && share >= least.shared_trait_share && share * of as f64 >= least.shared_trait_excess {
-                out.push(format!("{count} of the {} slowest: {what} {name}", rows.len()));
+                out.push(format!("{count} of the {} slowest operations are on {what} {name}", rows.len()));
             }
         }
     };
@@ -101,7 +101,7 @@ fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<Strin
     let (from, until) = spans.min_by_key(|(from, until)| until - from)?;
     (span_ns > 0 && (until - from) as f64 <= span_ns as f64 * least.shared_moment_share).then(|| {
         format!(
-            "{enough} of the {} slowest began between {} and {} s of the run",
+            "{enough} of the {} slowest operations began between {} s and {} s of the run",
             rows.len(),
             units::seconds(from),
             units::seconds(until)
@@ -134,11 +134,14 @@ mod tests {
         let all = Population { ranks: 8, nodes: 2, targets: 4, files: 1, span_ns: 1_000_000_000 };
         let rows: Vec<OutlierRow> =
             (0..8).map(|i| row(i, if i < 4 { "a" } else { "b" }, 3, i as u64 * 100_000_000)).collect();
-        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), ["8 of the 8 slowest: OST 3"]);
+        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), ["8 of the 8 slowest operations are on OST 3"]);
         let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + u64::from(i))).collect();
         let said = shared_traits(&rows, &all, &Thresholds::default());
-        assert_eq!(said[..2], ["8 of the 8 slowest: rank 5", "8 of the 8 slowest: node b"]);
-        assert!(said[2].contains("4 of the 8 slowest began between 0.4"), "{said:?}");
+        assert_eq!(
+            said[..2],
+            ["8 of the 8 slowest operations are on rank 5", "8 of the 8 slowest operations are on node b"]
+        );
+        assert!(said[2].contains("4 of the 8 slowest operations began between 0.4"), "{said:?}");
         assert!(shared_traits(&rows[..3], &all, &Thresholds::default()).is_empty());
     }
 }

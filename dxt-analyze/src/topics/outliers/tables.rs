@@ -107,8 +107,8 @@ pub(super) fn unit_table<'a>(rows: impl Iterator<Item = (&'a Group, &'a UnitRow)
     };
     table
         .column("Slower", "times_slower_than_median", |(_, row)| Cell::Times(row.slower))
-        .column("Extra", "extra_s", |(_, row)| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
-        .column("Z", "robust_z", |(_, row)| Cell::maybe(row.z, |z| Cell::text(format!("{z:.1}"))))
+        .column("Excess", "extra_s", |(_, row)| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
+        .column("z-score", "robust_z", |(_, row)| Cell::maybe(row.z, |z| Cell::text(format!("{z:.1}"))))
         .csv("p", |(_, row)| Cell::maybe(row.p, |p| Cell::text(format!("{p:.1e}"))))
         .column("Verdict", "verdict", |(_, row)| {
             Cell::text(match (row.outlier, row.slow_targets) {
@@ -121,14 +121,14 @@ pub(super) fn unit_table<'a>(rows: impl Iterator<Item = (&'a Group, &'a UnitRow)
 }
 
 pub(super) fn straggler_table(stragglers: &[Straggler], by: &str) -> Table {
-    Table::of("stragglers", "The slowest in each span of time", stragglers)
+    Table::of("stragglers", "Slowest in each time window", stragglers)
         .column("Operation", "operation", |row| Cell::Text(row.group.title()))
         .column("From, s", "from_s", |row| Cell::Moment(row.from_ns))
         .column("Until, s", "until_s", |row| Cell::Moment(row.until_ns))
         .column("Compared", "sample", |row| Cell::Count(row.sample))
         .column("Slowest", "unit", |row| unit(by, &row.unit))
         .column("Slower", "times_slower_than_median", |row| Cell::Times(row.slower))
-        .column("Extra", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
+        .column("Excess", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
         .column("Imbalance", "imbalance", |row| Cell::Share(row.imbalance))
         .csv("spread_to_total", |row| Cell::Share(row.share_of_total))
         .column("Verdict", "verdict", |row| Cell::text(if row.outlier { "outlier" } else { "" }))

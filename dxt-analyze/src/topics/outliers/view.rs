@@ -58,7 +58,8 @@ pub fn outliers(args: &Args) -> Result<OutliersReport> {
 pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
     let result = match args.by {
         By::Op if args.windows.is_some() => {
-            let text = "--windows compares ranks, nodes, OSTs or files: add --by; for single operations --time narrows the time down";
+            let text =
+                "--windows needs --by rank, node, ost or file; for single operations, select a time range with --time";
             return Err(UsageError(text.into()).into());
         }
         By::Op => by_operation(run, args)?,
@@ -199,12 +200,12 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let texts = [
         (
             unsure.windows,
-            "operations were folded into counters and may lie in one window or another: they are left out",
+            "operations have only counters, so their time window is unknown: these operations are left out",
         ),
         (
             unsure.targets,
-            "operations have no segment and are on files of several storage targets: they are left out, as counters do not \
-             tell which served them",
+            "operations have only counters and are on files of several storage targets: these operations are left out, as \
+             counters do not record the target",
         ),
     ];
     for (count, text) in texts.into_iter().filter(|(count, _)| *count > 0) {
@@ -220,7 +221,7 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         UnitKind::Target if run.counters_only() => {
             let why = run.origin().counters_and_no("offsets");
             return Some(format!(
-                "{why}: bytes can be assigned to storage targets only where a file lies on one, and none is known to"
+                "{why}: bytes can be assigned to a storage target only if a file has a single target, and no such file is known"
             ));
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
@@ -308,12 +309,12 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
         if plot.exact { "" } else { " (quartiles within 0.1 %)" }
     );
     if group.verdict == Verdict::TooFew {
-        return format!("{about}; too few to judge (at least {})", least.box_min_sample);
+        return format!("{about}; too few to judge (at least {} required)", least.box_min_sample);
     }
     let fence = match metric {
         Metric::Bandwidth if plot.low_fence <= 0.0 => {
             return format!(
-                "{about}; bandwidths vary so much that none can be called low (Q1 {}, Q3 {}): try --metric duration",
+                "{about}; bandwidths vary too much for low outliers (Q1 {}, Q3 {}): try --metric duration",
                 show(plot.q1),
                 show(plot.q3)
             );
@@ -324,7 +325,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
     match group.verdict {
         Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
         Verdict::Outliers => format!(
-            "{about}; {} ({:.3} %) {fence}: {}, of which {} beyond the usual{}",
+            "{about}; {} ({:.3} %) {fence}: {}, of which {} excess{}",
             units::count(group.outliers),
             group.outliers as f64 * 100.0 / group.sample as f64,
             units::duration(group.time_ns),
@@ -348,7 +349,7 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         group.group.title(),
         group
             .window
-            .map(|(from, until)| format!(", {} to {} s", units::seconds(from), units::seconds(until)))
+            .map(|(from, until)| format!(", {} s to {} s", units::seconds(from), units::seconds(until)))
             .unwrap_or_default(),
         units::count(group.sample),
         show(group.median),
@@ -359,9 +360,9 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         count => format!("; {} slow only on slow OSTs, see --by ost", units::count(count)),
     };
     match group.verdict {
-        Verdict::TooFew => format!("{about}; too few for a verdict (at least {})", least.units_min_sample),
+        Verdict::TooFew => format!("{about}; too few to judge (at least {} required)", least.units_min_sample),
         Verdict::None if group.on_slow_targets > 0 => format!("{about}{spared}"),
-        Verdict::None => format!("{about}; none stands out"),
+        Verdict::None => format!("{about}; no outliers"),
         Verdict::Outliers => format!("{about}; outliers: {}{spared}", units::count(group.outliers)),
     }
 }

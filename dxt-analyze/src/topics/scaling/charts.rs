@@ -39,15 +39,15 @@ pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let mut time =
         vec![("Run time", vec![bars!("run time", 0, RUN_TIME), bars!("slowest process in I/O", 1, SLOWEST)])];
     if result.groups.iter().any(|group| group.efficiency.is_some()) {
-        time.push(("Efficiency against the first group", vec![efficiency]));
+        time.push(("Efficiency relative to the first group", vec![efficiency]));
     }
     let inside = [(
         "Time, summed over ranks",
         vec![
             bars!("MPI-IO", 5, MPIIO_TIME),
             bars!("POSIX inside", 0, POSIX_IN_MPIIO),
-            bars!("taking locks", 1, LOCK_TIME),
-            bars!("giving them back", 4, UNLOCK_TIME),
+            bars!("acquiring locks", 1, LOCK_TIME),
+            bars!("releasing locks", 4, UNLOCK_TIME),
         ],
     )];
     let rates = [
@@ -60,13 +60,13 @@ pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
         result,
         "run-time",
         "Run time and efficiency",
-        "Efficiency: bytes per second and rank over those of the first group.",
+        "Efficiency: bytes per second and rank, relative to the first group.",
         &time,
     )];
-    out.extend(
-        has_mpiio.then(|| figure(result, "inside", "Time in MPI-IO", "What MPI-IO's calls are made of.", &inside)),
-    );
-    let caption = "Bytes over the time in calls of the slowest process; POSIX whoever called it.";
+    out.extend(has_mpiio.then(|| {
+        figure(result, "inside", "Time in MPI-IO", "Time in MPI-IO calls, and of POSIX calls inside.", &inside)
+    }));
+    let caption = "Bytes over the time in calls of the slowest process; POSIX calls regardless of the caller.";
     out.extend((!rates.is_empty()).then(|| figure(result, "bandwidth", "Bandwidth", caption, &rates)));
     out
 }

@@ -138,7 +138,7 @@ measures! {
     /// Run time of the job.
     RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
     /// Share of the run time that ranks spend in I/O calls, mean over ranks.
-    IO_SHARE = "io_share", "Share of it in I/O", "io_share", Share, |run| run.job.io_share;
+    IO_SHARE = "io_share", "Share of run time in I/O", "io_share", Share, |run| run.job.io_share;
     /// Time in I/O calls of the rank that spends most time in them.
     SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
     /// Bytes that the program read.
@@ -152,9 +152,9 @@ measures! {
     /// Number of POSIX calls of all operations, regardless of the caller.
     POSIX_CALLS = "posix_calls", "Calls of POSIX", "posix_calls", Count, |run| Some(run.posix.calls as f64);
     /// Number of file locks that MPI-IO acquired.
-    LOCK_CALLS = "lock_calls", "MPI-IO's locks", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
+    LOCK_CALLS = "lock_calls", "MPI-IO lock calls", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
     /// Number of file locks that MPI-IO released.
-    UNLOCK_CALLS = "unlock_calls", "MPI-IO's unlocks", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
+    UNLOCK_CALLS = "unlock_calls", "MPI-IO unlock calls", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
     /// Time in MPI-IO calls, summed over ranks.
     MPIIO_TIME = "mpiio_ns", "Time in MPI-IO", "mpiio_s", Time, |run| Some(run.job.inside_mpiio.mpiio.time_ns as f64);
     /// Time in POSIX calls regardless of the caller, summed over ranks.
@@ -165,29 +165,29 @@ measures! {
         (inside.mpiio.calls > 0).then_some(inside.posix.time_ns as f64)
     };
     /// Share of the time in MPI-IO calls that is spent in POSIX calls inside them.
-    POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "Its share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
+    POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "POSIX share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
     /// Time in acquiring file locks inside MPI-IO, summed over ranks.
     LOCK_TIME = "lock_ns", "Time in locks", "lock_s", Time, |run| locks(run).map(|[lock, _]| lock.time_ns as f64);
     /// Share of the time in MPI-IO calls that is spent acquiring file locks.
-    LOCK_SHARE = "lock_share", "Locks' share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
+    LOCK_SHARE = "lock_share", "Lock share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
     /// Time in releasing file locks inside MPI-IO, summed over ranks.
     UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
     /// Share of the time in MPI-IO calls that is spent releasing file locks.
-    UNLOCK_SHARE = "unlock_share", "Unlocks' share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
+    UNLOCK_SHARE = "unlock_share", "Unlock share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
     /// Time in recorded MPI-IO writes, summed over ranks. The measures of calls inside MPI-IO writes below refer to these writes.
     MPIIO_WRITE_TIME = "mpiio_write_ns", "Time in MPI-IO writes", "mpiio_write_s", Time, |run| writes(run).map(|made| made.of.time_ns as f64);
     /// Time in POSIX calls inside MPI-IO writes, including locks, summed over ranks.
     POSIX_IN_WRITES = "posix_in_writes_ns", "Time in POSIX inside MPI-IO writes", "posix_in_writes_s", Time, |run| writes(run).map(|made| made.inside.system_ns() as f64);
     /// Share of the time in MPI-IO writes that is spent in POSIX calls inside them.
-    POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "Its share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
+    POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "POSIX share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
     /// Time in acquiring file locks inside MPI-IO writes, summed over ranks.
     LOCK_IN_WRITES = "lock_in_writes_ns", "Time in locks inside MPI-IO writes", "lock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.locks.time_ns as f64);
     /// Share of the time in MPI-IO writes that is spent acquiring file locks.
-    LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Locks' share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
+    LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Lock share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
     /// Time in releasing file locks inside MPI-IO writes, summed over ranks.
     UNLOCK_IN_WRITES = "unlock_in_writes_ns", "Time in unlocks inside MPI-IO writes", "unlock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.unlocks.time_ns as f64);
     /// Share of the time in MPI-IO writes that is spent releasing file locks.
-    UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlocks' share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
+    UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlock share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
     /// Bandwidth of MPI-IO reads: bytes / time in calls summed over processes.
     MPIIO_READ_EFFECTIVE = "mpiio_read_effective", "MPI-IO reads, effective", "mpiio_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.effective));
     /// Bandwidth of MPI-IO reads: bytes / time in calls of the slowest process.

@@ -124,8 +124,8 @@ impl Scaling {
             group.efficiency = Some((work / of) / (first / ranks));
         }
         if let ([only], true) = (groups.as_slice(), runs.len() > 1) {
-            let text = "all runs are in one group, as repeats of each other: --group-by run shows each, and ranks, nodes, folder or an \
-                        option of the program distinguish them";
+            let text = "all runs are in one group, as repeats of each other: --group-by run shows each run; --group-by ranks, \
+                        nodes, folder or an option of the program distinguish runs";
             remarks.push(format!("{text} ({} = {})", group_by, only.group));
         }
         for (place, key) in by.iter().enumerate() {
@@ -194,5 +194,6 @@ fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
         })
         .collect();
     let listed = words.join(", ");
-    (!words.is_empty()).then(|| format!("{} runs of group {group} are merged though they differ: {listed}", runs.len()))
+    (!words.is_empty())
+        .then(|| format!("{} runs of group {group} are merged although the runs differ: {listed}", runs.len()))
 }

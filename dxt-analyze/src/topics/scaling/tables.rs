@@ -101,7 +101,7 @@ fn every(result: &Scaling) -> Table {
 fn shape(result: &Scaling) -> Table {
     let by = &result.group_by;
     let efficiency = if result.groups.iter().any(|group| group.efficiency.is_some()) { "Efficiency" } else { "" };
-    of(result, "run_time", &format!("Runs by {by}: medians, and (least - greatest) of repeats"), &[])
+    of(result, "run_time", &format!("Runs by {by}: medians, and (minimum - maximum) of repeats"), &[])
         .column("Runs", "runs", |group| Cell::Count(group.runs))
         .plain("Ranks", &measures::RANKS)
         .plain("Nodes", &measures::NODES)
@@ -115,7 +115,7 @@ fn shape(result: &Scaling) -> Table {
 
 fn calls(result: &Scaling) -> Table {
     let has = [measures::MPIIO_CALLS, measures::POSIX_CALLS];
-    of(result, "calls", "Calls of the layers, and how MPI-IO was called", &has)
+    of(result, "calls", "Calls by layer, and share of collective MPI-IO calls", &has)
         .plain("MPI-IO", &measures::MPIIO_CALLS)
         .plain("Collective", &measures::COLLECTIVE_SHARE)
         .plain("POSIX", &measures::POSIX_CALLS)
@@ -126,7 +126,7 @@ fn calls(result: &Scaling) -> Table {
 }
 
 fn inside(result: &Scaling) -> Table {
-    let title = "Time in MPI-IO; of it in POSIX, and of that taking locks and giving them back; summed over ranks, with shares of MPI-IO";
+    let title = "Time in MPI-IO, in POSIX inside, and there in acquiring and releasing locks; summed over ranks, with shares of MPI-IO";
     of(result, "time", title, &[measures::MPIIO_TIME])
         .with("MPI-IO", &measures::MPIIO_TIME)
         .plain("POSIX inside", &measures::POSIX_IN_MPIIO)
@@ -140,7 +140,7 @@ fn inside(result: &Scaling) -> Table {
 
 /// Returns the table that corresponds to RIOT's Table 4: MPI-IO writes, and the POSIX calls and locks inside them.
 fn writes(result: &Scaling) -> Table {
-    let title = "Time in MPI-IO writes; of it in POSIX, taking locks and giving them back; summed over ranks, with shares of MPI-IO writes";
+    let title = "Time in MPI-IO writes, in POSIX inside, and in acquiring and releasing locks; summed over ranks, with shares of MPI-IO writes";
     of(result, "write_locks", title, &[measures::MPIIO_WRITE_TIME])
         .with("MPI-IO writes", &measures::MPIIO_WRITE_TIME)
         .plain("POSIX inside", &measures::POSIX_IN_WRITES)
@@ -164,7 +164,7 @@ fn mpiio(result: &Scaling) -> Table {
     of(
         result,
         "mpiio_bandwidth",
-        "Bandwidth of MPI-IO, also where HDF5 called it",
+        "Bandwidth of MPI-IO, calls by HDF5 included",
         &[MPIIO_READ_EFFECTIVE, MPIIO_WRITE_EFFECTIVE],
     )
     .plain("Read effective", &MPIIO_READ_EFFECTIVE)
@@ -184,7 +184,7 @@ fn posix(result: &Scaling) -> Table {
     of(
         result,
         "posix_bandwidth",
-        "Bandwidth of POSIX, whoever made the calls",
+        "Bandwidth of POSIX, regardless of the caller",
         &[POSIX_READ_EFFECTIVE, POSIX_WRITE_EFFECTIVE],
     )
     .plain("Read effective", &POSIX_READ_EFFECTIVE)
@@ -198,16 +198,11 @@ fn posix(result: &Scaling) -> Table {
 
 fn patterns(result: &Scaling) -> Table {
     let has = [measures::CONSECUTIVE_SHARE, measures::SEQUENTIAL_SHARE, measures::UNALIGNED_SHARE];
-    of(
-        result,
-        "patterns",
-        "POSIX reads and writes: how they follow each other, and how many begin off a stripe or block",
-        &has,
-    )
-    .plain("Consecutive", &measures::CONSECUTIVE_SHARE)
-    .plain("Sequential", &measures::SEQUENTIAL_SHARE)
-    .plain("Unaligned", &measures::UNALIGNED_SHARE)
-    .done()
+    of(result, "patterns", "POSIX reads and writes: shares of consecutive, sequential and unaligned calls", &has)
+        .plain("Consecutive", &measures::CONSECUTIVE_SHARE)
+        .plain("Sequential", &measures::SEQUENTIAL_SHARE)
+        .plain("Unaligned", &measures::UNALIGNED_SHARE)
+        .done()
 }
 
 fn sizes(result: &Scaling) -> Table {

@@ -23,7 +23,7 @@ impl Files {
     pub(super) fn check(&self) -> Result<()> {
         if let Some(folder) = &self.svg {
             let is_folder = std::fs::metadata(folder).map_or(true, |about| about.is_dir());
-            ensure!(is_folder, "failed to write {}: it is no directory", folder.display());
+            ensure!(is_folder, "failed to write {}: it is not a directory", folder.display());
             for name in FIGURES {
                 Target::new(&place(folder, name), Ours::Never, self.force).check()?;
             }
@@ -46,7 +46,7 @@ impl Files {
     fn draw(&self, run: &Run, folder: &Path) -> Result<()> {
         let figures = super::figures::figures(run);
         if figures.is_empty() {
-            say!("no figures: nothing was read or written of which single calls are on record");
+            say!("no figures: no single reads or writes are recorded");
             return Ok(());
         }
         std::fs::create_dir_all(folder)

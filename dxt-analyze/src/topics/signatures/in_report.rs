@@ -73,7 +73,7 @@ impl<'a> Reported<'a> for InReport<'a> {
 
 impl Found for SignaturesReport {
     fn sections(&self) -> Vec<Section> {
-        let about = "What the reads and writes do, as loops that make them again.";
+        let about = "Access patterns of reads and writes, as loops that reproduce the calls.";
         vec![Section::of("signatures", "Signatures", about, self)]
     }
 

@@ -388,7 +388,7 @@ fn pattern(run: &Run, line: &Line) -> Pattern {
 }
 
 pub(super) fn table(rows: &[GlobalRow], top: usize) -> Table {
-    let table = Table::of("global", "Signatures of all processes together, those of most bytes first", rows)
+    let table = Table::of("global", "Signatures of all processes together, most bytes first", rows)
         .column("Processes", "processes", |row| Cell::text(&row.processes))
         .csv("process_count", |row| Cell::Count(row.process_count))
         .column("File", "file", |row| Cell::path(&row.file))

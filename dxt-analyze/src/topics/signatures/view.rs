@@ -115,7 +115,7 @@ impl Report for SignaturesReport {
 }
 
 fn layers(result: &Signatures) -> Table {
-    Table::of("layers", "Reads and writes that patterns make again exactly", &result.layers)
+    Table::of("layers", "Reads and writes that patterns reproduce exactly", &result.layers)
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Inside another", "inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
         .column("Calls", "accesses", |row| Cell::Count(row.accesses))
@@ -127,18 +127,17 @@ fn layers(result: &Signatures) -> Table {
 }
 
 fn local(result: &Signatures, top: usize) -> Table {
-    let table =
-        Table::of("local", "Signatures by process, file and interface, those of most bytes first", result.local.iter())
-            .column("Process", "process", |row| Cell::text(&row.process))
-            .column("File", "file", |row| Cell::path(&row.file))
-            .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
-            .csv("thread", |row| Cell::Count(u64::from(row.thread)))
-            .csv("inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
-            .column("Calls", "accesses", |row| Cell::Count(row.accesses))
-            .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-            .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-            .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
-            .csv("end_ns", |row| Cell::Moment(row.end_ns));
+    let table = Table::of("local", "Signatures by process, file and interface, most bytes first", result.local.iter())
+        .column("Process", "process", |row| Cell::text(&row.process))
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
+        .csv("thread", |row| Cell::Count(u64::from(row.thread)))
+        .csv("inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
+        .column("Calls", "accesses", |row| Cell::Count(row.accesses))
+        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
+        .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
+        .csv("end_ns", |row| Cell::Moment(row.end_ns));
     columns(table, |row| &row.axes)
         .column("Signature", "signature", |row| Cell::text(shown(&row.signature, &row.axes)))
         .most(top)
@@ -149,13 +148,13 @@ fn remarks(result: &Signatures) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(verified) = result.verified {
         let right = if verified.wrong == 0 {
-            "right".to_owned()
+            "correct".to_owned()
         } else {
             format!("WRONG for {}", units::counted(verified.wrong, "call"))
         };
         out.push(format!(
-            "verified: the signatures are {right}; they make {:.2} % of {} reads and writes and {:.2} % of {} again, in order. Opens, seeks, syncs and \
-             metadata calls are no elements.",
+            "verified: the signatures are {right}; in order, signatures reproduce {:.2} % of {} reads and writes and {:.2} % of {}. Opens, seeks, syncs and \
+             metadata calls are not part of signatures.",
             share(verified.covered, verified.accesses) * 100.0,
             units::count(verified.accesses),
             share(verified.covered_bytes, verified.bytes) * 100.0,
@@ -164,30 +163,30 @@ fn remarks(result: &Signatures) -> Vec<String> {
     }
     if result.no_offset > 0 {
         out.push(format!(
-            "{} have no offset on record and are in no signature",
+            "{} have no recorded offset and are in no signature",
             units::counted(result.no_offset, "call")
         ));
     }
     if result.by_start > 0 {
         let late = match result.late {
             0 => String::new(),
-            late => format!("; {} came too late for that", units::counted(late, "call")),
+            late => format!("; {} came too late to be sorted", units::counted(late, "call")),
         };
         out.push(format!(
-            "{} are taken in the order of their starts, since they may overlap: of a log that does not tell threads apart, or on files with nonblocking \
+            "{} are taken in the order of their starts, since these calls may overlap: the log does not distinguish threads, or the files have nonblocking \
              operations{late}",
             units::counted(result.by_start, "call")
         ));
     }
     if result.view_unknown > 0 {
         out.push(format!(
-            "{} were made on files with views, and under which is not on record, or not as blocks at strides: their first byte and length are",
+            "{} were made on files with file views that are not recorded, or not as blocks at strides: only the first byte and the length of these calls are known",
             units::counted(result.view_unknown, "call")
         ));
     }
     if result.too_many_files > 0 {
         out.push(format!(
-            "{} are on more files than are followed at a time, and in no signature",
+            "{} are on more files than are tracked at a time, and in no signature",
             units::counted(result.too_many_files, "call")
         ));
     }

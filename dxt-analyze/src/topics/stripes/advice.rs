@@ -41,7 +41,7 @@ fn lie_across(file: &FilePart, least: &Thresholds) -> Option<String> {
     let length = file.bytes / file.placed().max(1);
     let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
     let is = is_long && is_unaligned(file, least) && !file.is_guess();
-    is.then(|| format!(", since requests of {} B are not aligned with them", units::count(length)))
+    is.then(|| format!(", because requests of {} B are not aligned with stripes", units::count(length)))
 }
 
 fn is_shared(file: &FilePart, _least: &Thresholds) -> bool {
@@ -85,9 +85,7 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     }
     if is_shared(file, least) || is_crossing(file, least) || is_unaligned(file, least) {
         let threshold = if is_shared(file, least) { 1 } else { stripe.min(file.max_length.max(1)) };
-        out.push(format!(
-            "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
-        ));
+        out.push(format!("program: give each rank a part that begins and ends at a multiple of {stripe} bytes"));
         out.push(format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries"));
         if is_shared(file, least) || is_crossing(file, least) {
             out.push(format!(
@@ -98,7 +96,7 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     }
     if is_imbalanced(file, least) && lustre {
         out.push(format!(
-            "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the targets",
+            "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the storage targets",
             units::size_option(stripe)
         ));
     }
@@ -128,7 +126,7 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
 
 fn pace_words(part: &PacePart) -> String {
     format!(
-        "{}s of {} to {}: {} unaligned ones took {} on the average, {} aligned ones {} (an estimate of {} in all)",
+        "{}s of {} to {}: {} unaligned calls take {} on average, {} aligned calls {} (estimated excess {} in total)",
         part.op,
         units::bytes(part.from_bytes),
         units::bytes(part.from_bytes.saturating_mul(2)),
@@ -146,7 +144,7 @@ fn shared(file: &str, stripe: &StripePart, unit: &str) -> Evidence {
         count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
     };
     let words = format!(
-        "{unit} {} (bytes from {}{}): {} writes of {} processes (ranks {}; {nodes}) at overlapping times, {}",
+        "{unit} {} (from byte {}{}): {} writes by {} processes (ranks {}; {nodes}) at overlapping times, {} in total",
         stripe.stripe,
         stripe.start,
         stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
@@ -192,9 +190,9 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 by_cost => by_cost.min(Severity::Warn),
             };
             let (count, whose) = if between {
-                (sharing.stripes_between_nodes, "from several nodes at once")
+                (sharing.stripes_between_nodes, "by several nodes at the same time")
             } else {
-                (sharing.stripes_on_one_node(), "by several processes of one node at once")
+                (sharing.stripes_on_one_node(), "by several processes of one node at the same time")
             };
             let assumed = match guess {
                 true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
@@ -215,7 +213,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 .then(|| (file.time_ns as f64 * share(file.crossing_needlessly, all) / 2.0) as u64);
             (
                 format!(
-                    "{:.0} % of the operations on {} cross a {unit} boundary though they would fit in one",
+                    "{:.0} % of the operations on {} cross a {unit} boundary although each would fit in one {unit}",
                     share(file.crossing_needlessly, all) * 100.0,
                     file.file
                 ),
@@ -234,11 +232,11 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         code if code == Code::IMBALANCE => {
             let busiest = file.targets.iter().filter(|target| target.ost.is_some()).max_by_key(|target| target.bytes);
             let evidence = busiest.map(|target| {
-                let words = format!("OST {} got {}", target.ost.unwrap_or_default(), units::bytes(target.bytes));
+                let words = format!("OST {} serves {}", target.ost.unwrap_or_default(), units::bytes(target.bytes));
                 Evidence::of(words, About { ost: target.ost, bytes: Some(target.bytes), ..about() })
             });
             let ratio = file.imbalance.unwrap_or(1.0);
-            let title = format!("the busiest OST of {} gets {ratio:.1} times the mean", file.file);
+            let title = format!("the busiest OST of {} serves {ratio:.1} times the mean bytes per OST", file.file);
             (title, evidence.into_iter().collect())
         }
         _ => {
@@ -272,14 +270,23 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     };
     let hint = match code {
         code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => format!(
-            "let each {unit} have one writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
+            "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
         ),
         _ => file
             .advice
             .first()
             .cloned()
-            .unwrap_or_else(|| "choose a stripe size that is a multiple of the request".into()),
+            .unwrap_or_else(|| "choose a stripe size that is a multiple of the request size".into()),
     };
-    Finding { code, severity, title, evidence, cost_ns, saving: None, hint }
+    Finding {
+        code,
+        about: About { time_ns: cost_ns, ..about() },
+        severity,
+        title: title.into(),
+        evidence,
+        cost_ns,
+        saving: None,
+        hint,
+    }
 }

@@ -39,6 +39,6 @@ codes! {
          with no write of another node. It is a warning at most. Saving: time of these writes beyond that of the \
          fastest of the same size.",
         "Let each stripe have one writer: align the parts of ranks, or let collective buffering write whole stripes. \
-         It costs more once the job runs on more nodes.",
+         The cost grows if the job runs on more nodes.",
         "Lustre's extent locks belong to a client, which is a node";
 }

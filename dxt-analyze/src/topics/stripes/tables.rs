@@ -39,7 +39,7 @@ pub(crate) fn file_table(files: &[FilePart], top: usize) -> Table {
         .csv("crossing_operations", |file| Cell::Count(file.crossing))
         .column("Shared", "stripes_shared_between_nodes", |file| Cell::Count(file.sharing.stripes_between_nodes))
         .column("Time", "time_shared_between_nodes_s", |file| Cell::Duration(file.sharing.time_between_nodes_ns))
-        .column("On a node", "stripes_shared_on_one_node", |file| Cell::Count(file.sharing.stripes_on_one_node()))
+        .column("On one node", "stripes_shared_on_one_node", |file| Cell::Count(file.sharing.stripes_on_one_node()))
         .column("Time", "time_shared_on_one_node_s", |file| Cell::Duration(file.sharing.time_on_one_node_ns()))
         .column("Max/mean", "busiest_ost_to_mean", |file| Cell::maybe(file.imbalance, Cell::Times))
         .done()
@@ -47,15 +47,15 @@ pub(crate) fn file_table(files: &[FilePart], top: usize) -> Table {
 
 pub(crate) fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
     let rows = files.flat_map(|file| file.stripes.iter().map(move |stripe| (file, stripe)));
-    Table::of("stripes", "False sharing: stripes written in part by several processes at overlapping times", rows)
+    Table::of("stripes", "False sharing: stripes partly written by several processes at overlapping times", rows)
         .column("File", "file", |(file, _)| Cell::path(&file.file))
         .column("Stripe", "stripe", |(_, stripe)| Cell::number(stripe.stripe))
         .column("Begins at", "offset", |(_, stripe)| Cell::number(stripe.start))
         .column("OST", "ost", |(_, stripe)| Cell::maybe(stripe.ost, Cell::number))
         .column("Writes", "writes", |(_, stripe)| Cell::Count(stripe.writes))
         .column("Time", "time_s", |(_, stripe)| Cell::Duration(stripe.time_ns))
-        .column("Together", "wall_s", |(_, stripe)| Cell::Duration(stripe.wall_ns))
-        .column("Of nodes", "time_between_nodes_s", |(_, stripe)| Cell::Duration(stripe.time_between_nodes_ns))
+        .column("Overlap", "wall_s", |(_, stripe)| Cell::Duration(stripe.wall_ns))
+        .column("Between nodes", "time_between_nodes_s", |(_, stripe)| Cell::Duration(stripe.time_between_nodes_ns))
         .column("Ranks", "ranks", |(_, stripe)| Cell::Text(ranks(stripe)))
         .column("Nodes", "nodes", |(_, stripe)| Cell::Text(nodes(stripe)))
         .done()
@@ -82,7 +82,7 @@ pub(crate) fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
         known.sort_by_key(|target| (std::cmp::Reverse(target.time_ns), target.ost));
         known.into_iter().map(move |target| (file, target))
     });
-    Table::of("osts", "Storage targets, those with most time first", rows)
+    Table::of("osts", "Storage targets, longest time first", rows)
         .column("File", "file", |(file, _)| Cell::path(&file.file))
         .column("OST", "ost", |(_, target)| Cell::maybe(target.ost, Cell::number))
         .column("Calls", "calls", |(_, target)| Cell::Count(target.operations))
@@ -98,13 +98,13 @@ pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
     let of = |load: &'a LoadPart| load.moments.iter().map(|moment| (moment, load.bin_ns));
     let mut moments: Vec<_> = load.into_iter().flat_map(of).collect();
     moments.sort_by_key(|(moment, _)| (std::cmp::Reverse(moment.busiest_bytes), moment.start_ns));
-    Table::of("moments", "Storage targets over time, the hottest moments first", moments)
+    Table::of("moments", "Storage targets over time, windows with the busiest OST first", moments)
         .column("From", "from_s", |(moment, _)| Cell::Moment(moment.start_ns))
         .column("Until", "until_s", |(moment, bin_ns)| Cell::Moment(moment.start_ns.saturating_add(*bin_ns)))
         .column("Bytes", "bytes", |(moment, _)| Cell::Bytes(moment.bytes))
         .column("OSTs busy", "busy_osts", |(moment, _)| Cell::Count(moment.busy_targets))
-        .column("Busiest", "busiest_ost", |(moment, _)| Cell::number(moment.busiest))
-        .column("Its bytes", "busiest_bytes", |(moment, _)| Cell::Bytes(moment.busiest_bytes))
+        .column("Busiest OST", "busiest_ost", |(moment, _)| Cell::number(moment.busiest))
+        .column("Bytes of busiest", "busiest_bytes", |(moment, _)| Cell::Bytes(moment.busiest_bytes))
         .column("Max/mean", "busiest_ost_to_mean", |(moment, _)| Cell::Times(moment.busiest_to_mean))
         .most(SHOWN_TARGETS)
         .done()
@@ -113,16 +113,15 @@ pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
 /// Builds the line that gives the mean number of storage targets that work in parallel.
 pub(crate) fn load_part(load: &LoadPart) -> Part {
     Part::Lines(vec![format!(
-        "At a time (bins of {}), as many as {:.1} of {} OSTs were at work: bytes over those of the busiest OST of each bin.",
-        units::duration(load.bin_ns),
+        "On average {:.1} of {} OSTs work in parallel: bytes / bytes of the busiest OST in each time window of {}.",
         load.parallelism,
-        load.known_targets
+        load.known_targets,
+        units::duration(load.bin_ns)
     )])
 }
 
 pub(crate) fn pace_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Table {
-    let title =
-        "Aligned and unaligned operations of like size; the cost is an estimate, none if the difference may be chance";
+    let title = "Aligned and unaligned operations of similar size; the cost is an estimate, empty if the difference may be chance";
     let rows = files.flat_map(|file| file.alignment_cost.iter().map(move |part| (file, part)));
     Table::of("alignment", title, rows)
         .column("File", "file", |(file, _)| Cell::path(&file.file))

@@ -176,7 +176,7 @@ impl Report for StripesReport {
         let advice: Vec<String> = shown()
             .filter(|file| !file.advice.is_empty())
             .flat_map(|file| {
-                std::iter::once(format!("What to change for {}:", file.file))
+                std::iter::once(format!("Changes proposed for {}:", file.file))
                     .chain(file.advice.iter().map(|line| format!("  {line}")))
             })
             .collect();
@@ -197,29 +197,29 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let mut out = Vec::new();
     if result.missing.counted_operations > 0 {
         out.push(format!(
-            "{} operations were counted and have no offsets ({}): they are not in this audit. `summary` shows how many accesses \
-             begin off a stripe boundary.",
+            "{} operations have only counters and no offsets ({}), and are not in this audit. `summary` shows how many accesses \
+             do not begin at a stripe boundary.",
             units::count(result.missing.counted_operations),
             match result.missing.origin {
                 Origin::Trace => "DXT_ENABLE=counters",
-                Origin::Darshan => "DXT has none of them",
+                Origin::Darshan => "not in DXT",
             }
         ));
     }
     if result.files.iter().any(|file| file.layout.origin == LayoutOrigin::Guess) {
         out.push(
-            "guess: the file system gave no layout; the file's preferred I/O size (st_blksize) stands in for the stripe \
-             size. Give a layout with --layout FILE to audit another one."
+            "guess: the layout is not known; the file's preferred I/O size (st_blksize) is used as the stripe size. Give the \
+             layout with --layout FILE."
                 .into(),
         );
     }
     if let Some((file, why)) = result.files.iter().find_map(|file| Some((file, file.layout_problem.as_ref()?))) {
-        out.push(format!("the layout of {} in the trace is of no use: {why}", file.file));
+        out.push(format!("the layout of {} in the trace cannot be used: {why}", file.file));
     }
     if let Some(file) = result.files.iter().find(|file| file.reads > 0 && file.layout.mirrors_in_use.len() > 1) {
         out.push(format!(
-            "{} has {} mirrors with current data: reads may have gone to any of them; they are put on the one that reads \
-             shall prefer, or the first",
+            "{} has {} mirrors with current data: reads may have used any mirror; this audit assigns reads to the preferred \
+             mirror, or else to the first",
             file.file,
             file.layout.mirrors_in_use.len()
         ));
@@ -229,18 +229,23 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     }
     if let Some(first) = result.without_layout.first() {
         let count = result.without_layout.len();
-        out.push(format!("{count} file(s) without any layout are not audited, as {first}"));
+        out.push(format!(
+            "not audited: {} without any layout, for example {first}",
+            units::counted(count as u64, "file")
+        ));
     }
     if result.followed_one_in > 1 {
         out.push(format!(
-            "too many partly written stripes to follow all: shared stripes were looked for in 1 of {} (chosen by hash), and \
-             their numbers and times are estimates: those of the sample times {0}",
+            "too many partly written stripes to track all: shared stripes were searched in 1 of {} stripes (chosen by hash), and \
+             their numbers and times are estimates: {0} x those of the sample",
             result.followed_one_in
         ));
     }
     let left: u64 = result.files.iter().map(|file| file.sharing.not_examined).sum();
     if left > 0 {
-        out.push(format!("{left} stripes written by several processes were too many to examine for overlap in time"));
+        out.push(format!(
+            "{left} stripes written by several processes were not examined for overlap in time: too many"
+        ));
     }
     out
 }

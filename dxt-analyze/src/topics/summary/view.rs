@@ -145,7 +145,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
             out.push((
                 "segments",
                 format!(
-                    "{}{missing}; {counted} calls counted without, {}",
+                    "{}{missing}; {counted} calls have counters only, {}",
                     units::count(some),
                     summary.missing.origin.some_without_segments()
                 ),
@@ -157,7 +157,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         [("read", summary.bytes_read, summary.read_ns), ("written", summary.bytes_written, summary.write_ns)]
     {
         let rate = if time > 0 && bytes > 0 {
-            format!(", {} per process in a call", units::rate(bytes as f64 * 1e9 / time as f64))
+            format!(", {} per process during calls", units::rate(bytes as f64 * 1e9 / time as f64))
         } else {
             String::new()
         };

@@ -56,7 +56,7 @@ impl<'a> Reported<'a> for InReport<'a> {
 
 impl Found for OnPage {
     fn sections(&self) -> Vec<Section> {
-        let about = "When the job did I/O, and what each stretch of it did.";
+        let about = "I/O of the job over time, and the I/O phases.";
         let section = |(_, report): &(PageData, TimelineReport)| {
             let mut section = Section::of("phases", "Phases", about, report);
             // Removes the lines that a terminal shows in place of charts.

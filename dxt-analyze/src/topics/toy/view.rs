@@ -1,7 +1,7 @@
 //! `toy`: one pass, its result, and how it looks.
 
 use super::args::Args;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::model::{Run, StreamIx};
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
@@ -54,8 +54,9 @@ impl Toy {
         let missing = Completeness::of(run, lost);
         let finding = Finding {
             code: Code::TOY,
+            about: About::default(),
             severity: Severity::Info,
-            title: format!("{reads} reads"),
+            title: format!("{reads} reads").into(),
             evidence: Vec::new(),
             cost_ns: None,
             saving: None,

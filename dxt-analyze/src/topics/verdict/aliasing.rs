@@ -1,7 +1,7 @@
 //! Requests that meet on few of a file's storage targets though it has many, since their distance is a multiple of a whole row of stripes: calls queue there,
 //! and more targets would help no more than those that the file has.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Addition, Code, Evidence};
 use crate::model::FileId;
 use crate::text::units;
 use crate::topics::causes::claim::{Claim, finding};
@@ -74,18 +74,23 @@ fn say(claim: &mut Claim, of: &Aliased, others: u64) {
         }
         _ => String::new(),
     };
-    let alike =
-        if others > 0 { format!(" (and {} alike)", units::counted(others, "other file")) } else { String::new() };
     let title = format!(
-        "all requests on {}{alike} meet on {} of its {} OSTs{which}: their distance is a multiple of stripe size times stripe count ({})",
+        "nearly all requests on {} hit {} of its {} OSTs{which}: their stride is a multiple of stripe size times stripe count ({})",
         of.name,
         of.used.len(),
         units::count(of.targets as u64),
         units::bytes(of.stripe.saturating_mul(of.targets as u64))
     );
-    let hint = "take a stripe size, or a stripe count, that the distance is no multiple of (`lfs setstripe -S`, `-c`), or pad the blocks: more stripes of the same kind help nothing";
-    let queue = Evidence::from(claim.finding.title.clone());
+    let hint = "choose a stripe size or stripe count that does not divide the stride (`lfs setstripe -S`, `-c`), or pad the blocks; more stripes that still divide it do not help";
+    let queue = Evidence::from(claim.finding.title.to_string());
     let about = About { file: Some(of.name.clone()), ..About::default() };
-    let row = format!("{} stripes of {} are a row", units::count(of.targets as u64), units::bytes(of.stripe));
+    let row = format!(
+        "stripe count times stripe size: {} stripes of {}",
+        units::count(of.targets as u64),
+        units::bytes(of.stripe)
+    );
     claim.finding = finding(Code::ALIASING, title, vec![Evidence::of(row, about), queue], hint);
+    if others > 0 {
+        claim.finding.title.add(Addition::OtherFiles(others));
+    }
 }

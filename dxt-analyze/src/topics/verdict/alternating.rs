@@ -1,7 +1,7 @@
 //! A program that computes and does I/O by turns, where nothing else is to blame for the time of its I/O: both could go on at once. That is
 //! another program rather than a fault of this one, so it is worth knowing and no more.
 
-use crate::findings::{Code, Evidence, Explains, Finding, Saving, Severity};
+use crate::findings::{About, Code, Evidence, Explains, Finding, Saving, Severity};
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::class::Class;
@@ -50,24 +50,25 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let (what, hint) = if read > write {
         (
             "reads",
-            "read the next piece while this one is computed with: a thread, posix_fadvise(POSIX_FADV_WILLNEED), aio or MPI_File_iread, two buffers in turn",
+            "prefetch the next piece while computing: a thread, posix_fadvise(POSIX_FADV_WILLNEED), aio or MPI_File_iread, with two alternating buffers",
         )
     } else {
         (
             "writes",
-            "write after fewer steps, or while the next one is computed: a thread, aio or MPI_File_iwrite_at with two buffers in turn, HDF5's asynchronous connector",
+            "write less often, or while computing the next step: a thread, aio or MPI_File_iwrite_at with two alternating buffers, HDF5's asynchronous connector",
         )
     };
     let evidence = format!(
-        "{} of I/O and {} of computing in each process, the mean, in {}",
+        "{} of I/O and {} of computing per process on average, in {}",
         units::duration(io_ns),
         units::duration(computes_ns),
         units::counted(bursts, "burst")
     );
     Some(Finding {
         code: Code::BY_TURNS,
+        about: About { operation: Some(what.into()), ..About::default() },
         severity: Severity::Info,
-        title: format!("nothing stands out; {what} and computing take turns, {bursts} times, and could overlap"),
+        title: format!("nothing stands out; {what} alternate with computing {bursts} times and could overlap").into(),
         evidence: vec![Evidence::from(evidence)],
         cost_ns: None,
         saving: Some(Saving {

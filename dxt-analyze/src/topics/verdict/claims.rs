@@ -5,7 +5,7 @@ use super::aggregators;
 use super::by_turns::takes_turns;
 use super::mended::{DATA, Mended, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Addition, Code, Finding, Severity};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
@@ -123,7 +123,7 @@ impl<'g, 'a> Mending<'g, 'a> {
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
         // Where each call is one request, putting those of ranks together makes none larger at a known gain.
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
-        let about = finding.about();
+        let about = &finding.about;
         let file = about.file.as_ref().and_then(|name| self.file(name));
         let others = self.others(finding);
         let of_shared = OF_SHARED.contains(&finding.code);
@@ -150,8 +150,10 @@ impl<'g, 'a> Mending<'g, 'a> {
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
             let always = finding.code == Code::SERIALISED;
-            let title = if always { format!("ranks take turns: {}", finding.title) } else { finding.title.clone() };
-            let finding = Finding { title, ..finding.clone() };
+            let mut finding = finding.clone();
+            if always {
+                finding.title.add(Addition::Serialized);
+            }
             return takes_turns(self.grid, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }

@@ -20,7 +20,7 @@ pub(super) fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> 
     let writes =
         grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && files.contains(&entry.file));
     let all = writes.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
-    let calls = header.finding.about().calls.unwrap_or(0);
+    let calls = header.finding.about.calls.unwrap_or(0);
     let time = |counts: &dyn Fn(&u32) -> bool| {
         claim.shortened.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
     };

@@ -1,7 +1,7 @@
 //! Small writes of ranks that lie between each other in a file's stripes, whose locks so pass from one to the next: that the writes are small, and that
 //! they share stripes, is one fault and not two.
 
-use crate::findings::Code;
+use crate::findings::{Addition, Code, Finding};
 use crate::topics::causes::claim::Claim;
 use crate::topics::stripes::parts::FilePart;
 use std::collections::BTreeSet;
@@ -16,18 +16,17 @@ pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePa
     const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];
     let of = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     let is_guess = |claim: &Claim| {
-        let file = claim.finding.about().file;
+        let file = &claim.finding.about.file;
         files.iter().any(|part| part.is_guess() && Some(&part.file) == file.as_ref())
     };
     let sharing = patterns.iter().filter(|claim| SHARING.contains(&claim.finding.code) && !is_guess(claim));
-    let mut sharing: Vec<(String, BTreeSet<u32>)> =
-        sharing.map(|claim| (claim.finding.title.clone(), of(claim))).collect();
-    sharing.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
+    let mut sharing: Vec<(Finding, BTreeSet<u32>)> = sharing.map(|claim| (claim.finding.clone(), of(claim))).collect();
+    sharing.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.about.cmp(&b.0.about)));
     for claim in claims.iter_mut().chain(patterns).filter(|claim| SMALL.contains(&claim.finding.code)) {
         let mine = of(claim);
         let is = |theirs: &BTreeSet<u32>| theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * MOST;
-        if let Some((title, _)) = sharing.iter().find(|(_, theirs)| is(theirs)) {
-            claim.finding.title = format!("{}; {title}", claim.finding.title);
+        if let Some((finding, _)) = sharing.iter().find(|(_, theirs)| is(theirs)) {
+            claim.finding.title.add(Addition::SameCalls(finding.title.clone()));
         }
     }
 }
@@ -35,6 +34,7 @@ pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::Title;
     use crate::topics::causes::claim::finding;
 
     #[test]
@@ -46,6 +46,9 @@ mod tests {
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
         told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
-        assert_eq!(claims.map(|claim| claim.finding.title), ["small; 2 stripes of f", "elsewhere"]);
+        let mut expected = Title::from("small");
+        expected.add(Addition::SameCalls("2 stripes of f".into()));
+        let titles = claims.map(|claim| claim.finding.title.to_string());
+        assert_eq!(titles, [expected.to_string(), "elsewhere".to_owned()]);
     }
 }

@@ -1,8 +1,7 @@
 //! The same said of several files: where each is another rank's, mending one saves nothing, since all wait for the others; mending all does.
 
-use crate::findings::{Code, Evidence};
+use crate::findings::{Addition, Code, Evidence};
 use crate::limits::NAMED_EXAMPLES;
-use crate::text::units;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::{Shortened, Work};
@@ -31,7 +30,7 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let most = alike.iter().map(weight).fold(0.0, f64::max);
     let none_alone = most < alike.iter().map(weight).sum::<f64>() * NONE_ALONE;
     let waiting_ns: f64 = alike.iter().map(|claim| claim.waiting_ns).sum();
-    let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about().file).collect();
+    let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
     // What all ranks read is read by all of them in one file as in the other.
     let by_all = alike.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
     // What says the same of more files than are named is not of the named ones alone.
@@ -41,17 +40,17 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     if alike.len() < 2 || files.len() < alike.len() || !together {
         return alike;
     }
-    alike.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.title.cmp(&b.finding.title)));
+    alike.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.about.cmp(&b.finding.about)));
     let others = alike.split_off(1);
     let Some(mut first) = alike.pop() else { return others };
     let more = (others.len() as u64).saturating_add(unnamed);
-    first.finding.title = format!("{} (and {} alike)", first.finding.title, units::counted(more, "other file"));
+    first.finding.title.add(Addition::OtherFiles(more));
     first.finding.cost_ns = others
         .iter()
         .map(|claim| claim.finding.cost_ns)
         .fold(first.finding.cost_ns, |sum, cost| Some(sum?.saturating_add(cost?)));
     let examples = others.iter().take(NAMED_EXAMPLES);
-    first.finding.evidence.extend(examples.map(|claim| Evidence::from(claim.finding.title.clone())));
+    first.finding.evidence.extend(examples.map(|claim| Evidence::from(claim.finding.title.to_string())));
     first.shortened = all;
     first.waiting_ns = waiting_ns;
     vec![first]

@@ -8,7 +8,7 @@ use super::mapped::mapped;
 use super::remedy::facts::Facts;
 use super::rest::{rest, uncovered};
 use super::result::{SHOWN, Verdict, Weighed};
-use super::sentence::sentence;
+use super::sentence::{sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
@@ -27,7 +27,7 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
 
 /// Gives a finding of a section the weight that the verdict gives it; what the verdict explains otherwise is worth knowing at most.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
-    let same = |weighed: &&Weighed| weighed.finding.code == finding.code && weighed.finding.title == finding.title;
+    let same = |weighed: &&Weighed| weighed.finding.is_same(finding);
     match verdict.findings.iter().find(same) {
         Some(weighed) => *finding = weighed.finding.clone(),
         None => finding.severity = Severity::Info,
@@ -66,11 +66,14 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(super::threads::claims(whole));
     claims.extend(super::overlap::claim(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
-    let between: Vec<Option<String>> =
-        all.iter().filter(|finding| finding.code == Code::FALSE_SHARING).map(|finding| finding.about().file).collect();
+    let between: Vec<Option<String>> = all
+        .iter()
+        .filter(|finding| finding.code == Code::FALSE_SHARING)
+        .map(|finding| finding.about.file.clone())
+        .collect();
     for finding in all {
         // Where nodes take a file's stripes from each other, those of one node wait for that.
-        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about().file);
+        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about.file.clone());
         if beside {
             others.push(finding);
             continue;
@@ -145,10 +148,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         lower_bounds: ledger.missing.lower_bounds,
         io_matters,
         sentence: String::new(),
+        states: None,
         findings,
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
+    verdict.states = stated(&verdict).map(|finding| finding.code);
     let one_stripe = super::one_stripe::hint(grid, &facts);
     verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0, one_stripe);
     verdict
@@ -159,8 +164,7 @@ const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Cod
 
 /// Whether two claims say the same of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
-    let says = |claim: &Claim| (claim.finding.code, claim.finding.title.clone());
-    says(one) == says(other) && !one.shortened.is_empty() && one.shortened == other.shortened
+    one.finding.is_same(&other.finding) && !one.shortened.is_empty() && one.shortened == other.shortened
 }
 
 /// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.

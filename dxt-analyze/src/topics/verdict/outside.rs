@@ -165,51 +165,60 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
     };
     let title = if in_views > all_of_it {
-        format!("{title}, and more of it goes into setting views for them: {}", units::duration(in_views as u64))
+        format!("{title}; setting file views takes more: {}", units::duration(in_views as u64))
     } else {
         title
     };
     let words = format!(
-        "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
+        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved",
         units::duration(sum.time as u64),
         units::counted(sum.calls, "call"),
         units::duration(sum.inside as u64),
         units::bytes(sum.bytes)
     );
     let about = About { calls: small.then_some(sum.calls), ..About::default() };
-    let mut evidence = vec![Evidence::of(words, about)];
+    let about = About { operation: Some(what), time_ns: Some(sum.time as u64), ..about };
+    let mut evidence = vec![Evidence::of(words, about.clone())];
     evidence.extend(views.map(|views| {
         let (time, calls) = (units::duration(views.time as u64), units::counted(views.calls, "call"));
         Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
     }));
     evidence.extend(one_stripe(whole, grid));
     let hint = if small && way.collective {
-        "put the pieces of several calls into one: each call waits for all ranks and exchanges what they have, however little that is"
+        "combine the pieces of several calls into one: each call waits for all ranks and exchanges data, however few bytes it moves"
     } else if small {
         "read and write larger pieces: each call costs the same however few bytes it moves"
     } else if way.collective && !way.hdf5 {
-        "see how many aggregators there are (cb_nodes) and how large their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
+        "check the number of aggregators (cb_nodes) and the size of their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
          files over more targets"
     } else if way.hdf5 && way.collective {
-        "see what HDF5 does beside moving bytes: it fills, compresses and converts, sets a view for each call, waits for the slowest rank; larger selections, \
-         whole chunks and the file's own datatype take less"
+        "use larger selections, whole chunks and the file's own datatype: besides moving bytes, HDF5 fills, compresses and converts data, sets a view for each \
+         call and waits for the slowest rank"
     } else if way.hdf5 && alone {
-        "see what HDF5 does beside moving bytes: a lower level of compression or a quicker filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
-         in memory, no filling of what is written anyway (H5Pset_fill_time)"
+        "reduce HDF5's own work: use a lower compression level or a faster filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
+         in memory, and no fill values for data that are written anyway (H5Pset_fill_time)"
     } else if way.hdf5 {
-        "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: independent ones lock, copy and wait one by one"
+        "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: each independent call locks, copies and waits separately"
     } else if class == Class::Read {
-        "make the calls collective (MPI_File_read_at_all) or larger: independent ones lock, copy and wait one by one"
+        "make the calls collective (MPI_File_read_at_all) or larger: each independent call locks, copies and waits separately"
     } else {
-        "make the calls collective (MPI_File_write_at_all) or larger: independent ones lock, copy and wait one by one"
+        "make the calls collective (MPI_File_write_at_all) or larger: each independent call locks, copies and waits separately"
     };
     let code = match (way.collective, way.hdf5) {
         (true, true) => Code::HDF5_COLLECTIVE,
         (true, false) => Code::COMMUNICATION,
         (false, _) => Code::OUTSIDE_POSIX,
     };
-    let finding =
-        Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() };
+    let finding = Finding {
+        code,
+        about,
+        severity: Severity::Info,
+        title: title.into(),
+        evidence,
+        cost_ns: None,
+        saving: None,
+        hint: hint.into(),
+    };
     Some(Claim {
         waiting_ns: saves,
         outside_ns: outside(sum) + in_views * processes,

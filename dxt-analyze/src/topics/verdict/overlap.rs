@@ -1,7 +1,7 @@
 //! Asynchronous operations that nothing overlaps: the program waits for them as soon as it has handed them over, or hands them over in calls that
 //! do the work themselves.
 
-use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::model::{FileId, Process, ProcessId, Run};
 use crate::text::units;
 use crate::topics::Whole;
@@ -118,32 +118,30 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
     let time = units::duration(sum.all as u64);
     let title = if hands {
         format!(
-            "{what} is done while it is handed over: the calls that should only begin it take {}",
+            "{what} runs inside the calls that should only start it: {} in these calls",
             units::duration(sum.handing_over as u64)
         )
     } else {
-        format!(
-            "{what} is waited for as soon as it is handed over: the program waits {time}, and computes nothing meanwhile"
-        )
+        format!("the program waits {time} for {what} right after starting it, and computes nothing in between")
     };
     let hint = match (hands, sum.of_mpi > sum.all / 2.0) {
         (true, true) => {
-            "this library does the I/O inside the nonblocking call: a thread of your own with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library with one \
-             (ADIOS2, HDF5's asynchronous connector), lets it overlap"
+            "use your own thread with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library that has one (ADIOS2, HDF5's asynchronous connector): this MPI \
+             library does the I/O inside the nonblocking call"
         }
         (true, false) => {
-            "io_submit(2) goes on in the background for files opened with O_DIRECT only, on file systems that support it; else use a thread, or io_uring"
+            "use a thread or io_uring: io_submit(2) works in the background only for files opened with O_DIRECT, on file systems that support this"
         }
         (false, true) => {
-            "compute between the call and its MPI_Wait: two buffers in turn, and wait for the last step's when the next one is ready"
+            "compute between the call and its MPI_Wait: alternate two buffers, and wait for the I/O of a step when the next step is ready"
         }
         (false, false) => {
-            "compute between handing over and waiting: two buffers in turn, and wait for the last step's when the next one is ready"
+            "compute between submitting and waiting: alternate two buffers, and wait for the I/O of a step when the next step is ready"
         }
     };
     let mut evidence: Vec<Evidence> = vec![
         format!(
-            "in flight for {}, of which the program was kept {time} in {} that hand over or wait ({} of it handing over)",
+            "in flight for {}, of which the program spends {time} in {} that submit or wait ({} submitting)",
             units::duration(sum.in_flight as u64),
             units::counted(sum.calls, "call"),
             units::duration(sum.handing_over as u64)
@@ -153,7 +151,7 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
     let most = by.iter().max_by(|a, b| a.1.all.total_cmp(&b.1.all)).filter(|_| by.len() > 1);
     evidence.extend(most.map(|(process, kept)| {
         Evidence::from(format!(
-            "{}; most of it {}: {}",
+            "{}; most in {}: {}",
             units::processes(by.len() as u64),
             run.process_name(*process),
             units::duration(kept.all as u64)
@@ -161,8 +159,14 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
     }));
     Finding {
         code: Code::NO_OVERLAP,
+        about: About {
+            calls: Some(sum.calls),
+            time_ns: Some(sum.all as u64),
+            operation: Some(what.into()),
+            ..About::default()
+        },
         severity: Severity::Info,
-        title,
+        title: title.into(),
         evidence,
         cost_ns: None,
         saving: None,

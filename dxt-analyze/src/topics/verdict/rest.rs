@@ -3,7 +3,7 @@
 use super::result::Rest;
 use super::severity::saves;
 use super::weigh::Card;
-use crate::findings::{Code, Explains, Finding, Saving, Severity};
+use crate::findings::{About, Code, Explains, Finding, Saving, Severity};
 use crate::topics::Whole;
 use crate::topics::causes::class::CLASSES;
 
@@ -45,12 +45,14 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
 pub(super) fn uncovered(rest: &Rest) -> Finding {
     Finding {
         code: Code::UNCOVERED,
+        about: About { operation: Some(rest.largest.clone()), ..About::default() },
         severity: Severity::Info,
         title: format!(
-            "{} take {:.0} % of the time in I/O, and nothing about them is odd",
+            "{} take {:.0} % of the time in I/O, and no finding explains these calls",
             rest.largest,
             rest.largest_share * 100.0
-        ),
+        )
+        .into(),
         evidence: Vec::new(),
         cost_ns: None,
         saving: Some(Saving {
@@ -59,6 +61,7 @@ pub(super) fn uncovered(rest: &Rest) -> Finding {
             saves_high_ns: None,
             explains: Explains { time_ns: 0, millionths: 0 },
         }),
-        hint: "compare their rate with what the file system can do, and with another run (`compare`)".into(),
+        hint: "compare the rate of these calls with what the file system can do, and with another run (`compare`)"
+            .into(),
     }
 }

@@ -1,7 +1,7 @@
 //! What the first screen says.
 
 use super::remedy::Remedy;
-use crate::findings::{About, Finding};
+use crate::findings::{Code, Finding};
 use crate::topics::ledger::parts::Parts;
 use serde::Serialize;
 
@@ -14,8 +14,6 @@ pub(crate) struct Weighed {
     /// The finding.
     #[serde(flatten)]
     pub(crate) finding: Finding,
-    /// What it is about.
-    pub(crate) about: About,
     /// Other findings that say the same of the same calls.
     pub(crate) also: Vec<Finding>,
     /// What to type.
@@ -82,6 +80,8 @@ pub(crate) struct Verdict {
     pub(crate) io_matters: bool,
     /// The verdict in a sentence.
     pub(crate) sentence: String,
+    /// Code of the finding that the sentence states; `None` if nothing stands out or I/O does not matter.
+    pub(crate) states: Option<Code>,
     /// All findings, those that save most first.
     pub(crate) findings: Vec<Weighed>,
     /// What they leave unexplained.

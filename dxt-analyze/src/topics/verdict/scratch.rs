@@ -1,6 +1,6 @@
 //! Data that processes write, read back and overwrite: what they keep in files for themselves, and twice as dear as either tells.
 
-use crate::findings::Code;
+use crate::findings::{Addition, Code};
 use crate::model::FileId;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
@@ -31,10 +31,10 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let read = claims.remove(back);
     let over = if back < over { over - 1 } else { over };
     if let Some(claim) = claims.get_mut(over) {
-        claim.finding.title = format!("scratch data: {}, and {}", claim.finding.title, read.finding.title);
+        claim.finding.title.add(Addition::ReadBack(read.finding.title));
         claim.finding.cost_ns = claim.finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
-        claim.finding.hint = "keep in memory what one process writes, reads again and overwrites, or put it on the node's own disk or /dev/shm: nobody else needs it on a \
-                              parallel file system"
+        claim.finding.hint = "hold scratch data in memory, on the node's own disk or in /dev/shm: only one process writes, rereads and overwrites these data, so a \
+                              parallel file system is not needed"
             .into();
         claim.finding.evidence.extend(read.finding.evidence);
         claim.shortened.extend(read.shortened);

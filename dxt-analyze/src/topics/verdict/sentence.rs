@@ -11,6 +11,26 @@ const NOTHING: f64 = 0.5;
 /// Share of the run time that asynchronous operations are in flight from which they may matter.
 const BACKGROUND: f64 = 0.05;
 
+/// Returns the finding that the sentence states; `None` if nothing stands out or I/O does not matter.
+pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
+    if verdict.untimed || !verdict.io_matters {
+        return None;
+    }
+    let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
+    let worth = |finding: &Finding| {
+        finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
+    };
+    // A finding at info is less than the largest unexplained part of the time: it is not stated if that part is large.
+    let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
+    let small = |finding: &Finding| {
+        let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
+        large && !tells && finding.severity == Severity::Info
+    };
+    // Damage of the trace is stated elsewhere.
+    let first = verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code != Code::DAMAGED);
+    first.filter(|first| worth(first) && !small(first))
+}
+
 /// `I/O is not the bottleneck`, or what costs most. Of `mapped` files, and of single calls that are not `calls_on_record`, it says so; and of a file of
 /// `one_stripe`, where nothing else is odd.
 pub(crate) fn sentence(
@@ -21,46 +41,41 @@ pub(crate) fn sentence(
 ) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if verdict.untimed {
-        return "What I/O costs cannot be told without times: findings are of counts and bytes alone.".into();
+        return "The cost of I/O is unknown without times of calls: findings are based on counts and bytes only."
+            .into();
     }
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
         // Page faults of mapped files are no calls.
-        let (what, it) = if mapped.is_some() { ("Calls of I/O are", "them") } else { ("I/O is", "it") };
+        let (what, it) = if mapped.is_some() { ("I/O calls are", "they take") } else { ("I/O is", "it takes") };
         let sentence = if verdict.background_share >= BACKGROUND {
             format!(
-                "The program is in calls of I/O for {most:.1} % of the run time only; asynchronous operations are in flight for {:.0} % of it, and whether it \
-                 waits for them is not on record.",
+                "The program spends only {most:.1} % of the run time in I/O calls; asynchronous operations are in flight for {:.0} % of the run time, and \
+                 whether the program waits for these operations is not recorded.",
                 (verdict.background_share * 100.0).min(100.0)
             )
         } else if verdict.lower_bounds {
             format!(
-                "What I/O costs cannot be told: at least {most:.1} % of the run time is in it, and calls are on no record."
+                "The cost of I/O is unknown: I/O takes at least {most:.1} % of the run time, and some calls were not recorded."
             )
         } else if most < 0.1 {
-            format!("{what} not the bottleneck: less than 0.1 % of the run time is in {it}.")
+            format!("{what} not the bottleneck: {it} less than 0.1 % of the run time.")
         } else {
-            format!("{what} not the bottleneck: at most {most:.1} % of the run time is in {it}.")
+            format!("{what} not the bottleneck: {it} at most {most:.1} % of the run time.")
         };
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
-    let worth = |finding: &Finding| {
-        finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
-    };
-    // What is worth knowing at most says less than what takes the time. Above what is worth more, nobody reads that nothing stands out.
-    let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
-    let small = |finding: &Finding| {
-        let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
-        large && !tells && finding.severity == Severity::Info
-    };
-    // That the trace is damaged is said beside.
-    let first = verdict.findings.iter().find(|weighed| weighed.finding.code != Code::DAMAGED);
-    match first.filter(|first| worth(&first.finding) && !small(&first.finding)) {
+    match stated(verdict) {
         Some(first) => {
-            let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
-            let title = first.finding.title.trim_end_matches('.');
-            let beside = one_stripe.filter(|_| first.finding.code == Code::BY_TURNS).unwrap_or_default();
-            format!("{}: {} of the run time ({:.1} %).{beside}", capital(title), units::duration(saves), percent(saves))
+            let saves = first.saving.map_or(0, |saving| saving.saves_ns);
+            let title = first.title.to_string();
+            let beside = one_stripe.filter(|_| first.code == Code::BY_TURNS).unwrap_or_default();
+            format!(
+                "{}. Fixing this would shorten the run by {} ({:.1} %).{beside}",
+                capital(title.trim_end_matches('.')),
+                units::duration(saves),
+                percent(saves)
+            )
         }
         None => nothing(verdict, calls_on_record) + &one_stripe.unwrap_or_default(),
     }
@@ -70,15 +85,15 @@ pub(crate) fn sentence(
 fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
     let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
     let what = largest.map_or_else(
-        || "I/O takes its time".to_owned(),
+        || "I/O takes time".to_owned(),
         |rest| format!("{} take {:.0} % of the time in I/O", rest.largest, rest.largest_share * 100.0),
     );
     if calls_on_record {
         format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
     } else {
         format!(
-            "Nothing stands out in the counters: {what}, and no rank, file or kind of call is to blame; single calls, and with them slow targets and slow \
-             whiles, are not on record."
+            "Nothing stands out in the counters: {what}, and no rank, file or kind of call is to blame; single calls were not recorded, so that slow targets and \
+             slow time windows cannot be found."
         )
     }
 }
@@ -104,7 +119,7 @@ pub(crate) type Mapped = (u64, u64);
 
 fn unseen((files, bytes): Mapped) -> String {
     format!(
-        " What is read and written through {} ({}) is not on record.",
+        " Reads and writes through {} ({}) are not recorded.",
         units::counted(files, "mapped file"),
         units::bytes(bytes)
     )

@@ -30,14 +30,14 @@ const SLOW_NS: u64 = 5_000_000;
 
 /// Whether a finding is of metadata calls that are neither many nor slow.
 fn is_as_ever(finding: &Finding, processes: u64) -> bool {
-    let calls = finding.about().calls.unwrap_or(0);
+    let calls = finding.about.calls.unwrap_or(0);
     let each_ns = finding.cost_ns.unwrap_or(0) / calls.max(1);
     finding.code == Code::METADATA_SHARE && calls < processes.saturating_mul(MANY_METADATA) && each_ns < SLOW_NS
 }
 
 /// Whether a finding is of what each process does but once, as it begins.
 fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
-    let few = || finding.about().calls.is_some_and(|calls| calls <= processes.saturating_mul(ONCE));
+    let few = || finding.about.calls.is_some_and(|calls| calls <= processes.saturating_mul(ONCE));
     finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 
@@ -49,27 +49,6 @@ pub(super) fn weighed(card: Card, told: bool, facts: &Facts<'_, '_>) -> Weighed 
         finding.severity = Severity::Info;
     }
     let commands = of_card(facts, &finding, &also);
-    let mut about = finding.about();
-    if !ABOUT_A_UNIT.contains(&finding.code) {
-        // Where an example lies is no accusation.
-        (about.rank, about.node, about.ost) = (None, None, None);
-    }
-    Weighed { about, finding, also, commands }
+    finding.about = finding.accused();
+    Weighed { finding, also, commands }
 }
-
-/// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
-const ABOUT_A_UNIT: [Code; 13] = [
-    Code::SLOW_RANK,
-    Code::SLOW_NODE,
-    Code::SLOW_TARGET,
-    Code::STALL,
-    Code::LATE_RANKS,
-    Code::LATE_TO_MEET,
-    Code::ONE_RANK,
-    Code::BYTE_IMBALANCE,
-    Code::TIME_IMBALANCE,
-    Code::SHARED_READ_IMBALANCE,
-    Code::SHARED_WRITE_IMBALANCE,
-    Code::FEW_TARGETS,
-    Code::IMBALANCE,
-];

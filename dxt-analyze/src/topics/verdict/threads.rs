@@ -1,6 +1,6 @@
 //! Threads of a process whose reads and writes never overlap, though they take most of the run: something lets only one in at a time.
 
-use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
@@ -34,26 +34,31 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let &(number, busy, of) = found.first()?;
     let others = match found.len() - 1 {
         0 => String::new(),
-        others => format!(" (and of {} alike)", units::processes(others as u64)),
+        others => format!(" (also in {})", units::processes(others as u64)),
     };
     let title = format!(
-        "the {} threads of {}{others} that do I/O do so one after another: never two calls at once in {}",
+        "the {} I/O threads of {}{others} are serialized: never two calls at once in {}",
         units::count(of.count),
         grid.run.process_name(number),
         units::duration(busy as u64)
     );
     let words = format!(
-        "calls of all threads: {}; time with any thread in one: {}; the thread with most: {}",
+        "{} in calls summed over all threads; {} with any thread in a call; {} in the busiest thread",
         units::duration(of.all_ns),
         units::duration(busy as u64),
         units::duration(of.most_ns)
     );
-    let hint = "see what lets only one in at a time: a lock around the calls, one descriptor whose position they share (pread and pwrite need none), a \
+    let hint = "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
                 library that is not thread-safe";
     let finding = Finding {
         code: Code::THREADS_BY_TURNS,
+        about: About {
+            rank: grid.run.process(number).map(|process| process.rank).filter(|&rank| rank >= 0),
+            time_ns: Some(busy as u64),
+            ..About::default()
+        },
         severity: Severity::Info,
-        title,
+        title: title.into(),
         evidence: vec![Evidence::from(words)],
         cost_ns: None,
         saving: None,

@@ -76,7 +76,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 .cmp(&ranks[*beside])
                 .reverse()
                 .then(saves(a).cmp(&saves(b)))
-                .then_with(|| b.finding.title.cmp(&a.finding.title))
+                .then_with(|| b.finding.about.cmp(&a.finding.about))
         });
         let Some((at, _)) = best else { break };
         let best = claims.swap_remove(at);
@@ -171,7 +171,7 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
 /// Whether a claim is of time that `before` tells of already, or most of it.
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
     let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
-    let who = claim.finding.about().rank == before.finding.about().rank;
+    let who = claim.finding.about.rank == before.finding.about.rank;
     // It waits for a file, or comes late to its group and with that to all.
     let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
     if late && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
@@ -211,7 +211,7 @@ pub(super) fn is_contrast(code: Code) -> bool {
 /// Whether a finding is of a sum of time that nobody can do without altogether, and of which no kind of calls is to blame by its number.
 pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
-        && finding.about().calls.is_none()
+        && finding.about.calls.is_none()
 }
 
 /// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring, and that more than a sum.

@@ -399,7 +399,7 @@ async fn figures_of_the_signatures_fit_every_window() {
     let wanted = serde_json::json!([there("offsets"), there("sizes"), there("bandwidth")]);
     assert_eq!(browser.js(what).await, wanted);
     let bandwidth = browser.js("return document.querySelector('#signatures-bandwidth figcaption').innerText").await;
-    assert!(bandwidth.as_str().unwrap().contains("10,880 calls are too many for a bar each"), "{bandwidth}");
+    assert!(bandwidth.as_str().unwrap().contains("10,880 calls are too many for one bar per call"), "{bandwidth}");
     for width in [400, 800, 1600] {
         browser.resize(width, 900).await;
         browser.until(&format!("return innerWidth === {width}")).await;

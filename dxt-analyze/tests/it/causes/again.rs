@@ -4,7 +4,9 @@ use super::{
     BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_OPEN, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms,
     sentence, stepped,
 };
+use crate::common::facts::{assert_found, assert_quiet, assert_saves_ms, assert_stated, brief};
 use crate::common::{self, Builder, op, process};
+use serde_json::json;
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 #[test]
@@ -18,8 +20,12 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
         report(vec![one], 1000)
     };
     let found = asks(20);
-    let expected = "2,000 metadata calls (stat) ask for the same 20 names again and again, 100 times each";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V017", &json!({}));
+    assert!(
+        sentence(&found).contains("2,000 metadata calls (stat) repeatedly query the same 20 names"),
+        "{}",
+        sentence(&found)
+    );
     assert_eq!(saves_ms(&found, "DXT-V017"), Some(495));
     assert_eq!(saves_ms(&asks(2000), "DXT-V017"), None);
     // Names queried again by other ranks are no additional names.
@@ -32,9 +38,9 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
         one
     };
     let found = report((0..4).map(rank).collect(), 410);
-    let text =
-        "1,600 metadata calls (stat) of 4 ranks ask for the same 20 names again and again, 20 times by each rank";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V017", &json!({}));
+    let words = "1,600 metadata calls (stat) of 4 ranks repeatedly query the same 20 names";
+    assert!(sentence(&found).contains(words), "{}", sentence(&found));
 }
 
 #[test]
@@ -57,7 +63,7 @@ fn an_hdf5_file_that_is_opened_again_is_told_with_what_is_read_anew() {
         report(vec![one], 800)
     };
     let found = opens(true);
-    assert!(sentence(&found).starts_with("The HDF5 file /data/series.h5 is opened 40 times"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V018", &json!({"file": "/data/series.h5", "calls": 40}));
     assert_eq!(saves_ms(&found, "DXT-V018"), Some(234));
     assert_eq!(saves_ms(&opens(false), "DXT-V018"), None);
 }
@@ -78,13 +84,17 @@ fn a_rank_that_collects_and_writes_all_is_one_finding() {
         report(stepped(&calls), 1000)
     };
     let found = steps(true);
-    let expected = "Rank 0 writes 100 % of the bytes while the others wait; it also collects the data";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let finding = assert_stated(&found, "DXT-C013", &json!({"rank": 0, "bytes": 160 << 20}));
+    // 225 ms for writes that four ranks could share, and 160 ms until rank 0 has what it collects.
+    assert_saves_ms(finding, 366.0..=404.0);
+    assert!(sentence(&found).contains("gathers data"), "{}", sentence(&found));
     let told =
         found["verdict"]["findings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "DXT-V013"));
     assert!(!told, "{found}");
     // Without a call that transfers data, the work before a step is unknown.
-    assert!(!sentence(&steps(false)).contains("collects"), "{}", sentence(&steps(false)));
+    let found = steps(false);
+    assert_stated(&found, "DXT-V013", &json!({"rank": 0, "calls": 10}));
+    assert_eq!(saves_ms(&found, "DXT-C013"), Some(225));
 }
 
 #[test]
@@ -108,8 +118,9 @@ fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
         one
     });
     let found = report(ranks.collect(), 1010);
-    let text = sentence(&found);
-    assert!(text.contains("the writes take 2") && text.contains("times as long as at other times"), "{text}");
+    // Five slow steps of four ranks with four calls each, which last 44 ms instead of 2.
+    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 80}));
+    assert_saves_ms(finding, 800.0..=880.0);
 }
 
 #[test]
@@ -131,7 +142,7 @@ fn runs_are_of_their_part_of_the_calls_only() {
         );
     }
     let found = report(vec![one], 800);
-    assert!(sentence(&found).starts_with("Random reads"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C008", &json!({"operation": "reads"}));
     assert!(saves_ms(&found, "DXT-C029").is_some_and(|saves| saves <= 145), "{found:?}");
 }
 
@@ -145,8 +156,10 @@ fn steps_of_a_script_are_not_blamed_for_what_others_do_not() {
     }
     other.add("/data/list", common::op::POSIX_READ, 0, 0, 100, 0, MS);
     let found = report(vec![one, other], 600);
-    assert!(saves_ms(&found, "DXT-C013").is_none_or(|saves| saves == 0), "{}", sentence(&found));
-    assert!(!sentence(&found).contains("the others wait"), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-C013").is_none_or(|saves| saves == 0), "{}", brief(&found));
+    for code in ["DXT-C012", "DXT-C013", "DXT-C014", "DXT-C015"] {
+        assert_quiet(&found, code);
+    }
 }
 
 #[test]
@@ -164,8 +177,8 @@ fn syncs_inside_collective_calls_are_no_turns() {
         from + 82 * MS
     };
     let found = report(stepped(&calls), 1000);
-    assert!(sentence(&found).contains("syncs"), "{}", sentence(&found));
-    assert!(saves_ms(&found, "DXT-C039").is_none_or(|saves| saves < 50), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C032", &json!({}));
+    assert!(saves_ms(&found, "DXT-C039").is_none_or(|saves| saves < 50), "{}", brief(&found));
 }
 
 #[test]
@@ -183,9 +196,9 @@ fn pieces_of_hdf5s_data_are_not_its_metadata() {
         };
         report((0..8).map(rank).collect(), 900)
     };
-    assert!(!sentence(&columns(200 * 256)).contains("metadata"), "{}", sentence(&columns(200 * 256)));
+    assert_quiet(&columns(200 * 256), "DXT-V010");
     // Identical calls with almost no data written to data sets.
-    assert!(sentence(&columns(64)).contains("write the metadata"), "{}", sentence(&columns(64)));
+    assert_stated(&columns(64), "DXT-V010", &json!({"file": "/data/a.h5"}));
 }
 
 /// Returns the JSON report on a synthetic process that appends records of 32 KiB. After every `every`-th record, it rewrites the first 512
@@ -205,8 +218,9 @@ fn with_header(every: u64) -> serde_json::Value {
 #[test]
 fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes() {
     let found = with_header(1);
-    let expected = "A header is written again and again between records: the first 512 B of /data/log, 60 times for 60 other writes";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V029", &json!({"file": "/data/log", "offset": 0, "calls": 60}));
+    let words = "the first 512 B of /data/log, 60 times for 60 other writes";
+    assert!(sentence(&found).contains(words), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V029"), Some(412));
     assert_eq!(saves_ms(&found, "DXT-C009"), None);
     assert_eq!(saves_ms(&with_header(10), "DXT-V029"), None);
@@ -225,9 +239,8 @@ fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
         report(vec![one], at / MS)
     };
     let found = run(5, 1500);
-    let expected =
-        "The buffers of C streams are emptied every 480 B: 800 of 4,000 writes take 1.50 ms each, the others only copy";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    // 800 calls of 4,000 empty a buffer of 480 bytes.
+    assert_stated(&found, "DXT-V030", &json!({"calls": 800, "bytes": 800 * 480}));
     let saves = saves_ms(&found, "DXT-V030").unwrap_or(0);
     assert!((1150..=1200).contains(&saves), "{saves} of 1,200 ms");
     assert_eq!(saves_ms(&run(1000, 1500), "DXT-V030"), None, "a large one");
@@ -253,9 +266,8 @@ fn a_file_that_ranks_open_together_again_and_again_is_told() {
         report((0..4).map(rank).collect(), 1000)
     };
     let found = run(20);
-    let expected =
-        "/out/field is opened 20 times by 4 processes together (MPI_File_open): an open with its close takes 20.0 ms";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C034", &json!({"file": "/out/field", "calls": 20}));
+    assert!(sentence(&found).contains("by 4 processes together (MPI_File_open)"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C034").unwrap_or(0);
     assert!((370..=385).contains(&saves), "{saves} of 380 ms");
     assert_eq!(saves_ms(&run(1), "DXT-C034"), None);
@@ -288,20 +300,15 @@ fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
         report((0..8).map(rank).collect(), 2000)
     };
     let found = readers(true);
-    assert!(
-        sentence(&found).contains("(90.0 %) of the bytes read had been read before by the same process"),
-        "{}",
-        sentence(&found)
-    );
+    // 90 % of 1,920 MiB.
+    assert_stated(&found, "DXT-C024", &json!({"bytes": 1728 << 20}));
     let (again, shared) = (saves_ms(&found, "DXT-C024").unwrap_or(0), saves_ms(&found, "DXT-I004").unwrap_or(0));
     assert!((1100..=1350).contains(&again) && (60..=140).contains(&shared), "{again} {shared} of 1280 ms");
-    let title = found["verdict"]["findings"][1]["title"].as_str().unwrap();
-    assert!(title.starts_with("8 ranks each read the same 24.0 MiB of /lus/in 10.0 times: 1.88 GiB in all"), "{title}");
+    let facts = json!({"file": "/lus/in", "bytes": 1920 << 20});
+    let title = assert_found(&found, "DXT-I004", &facts)["title"].as_str().unwrap();
+    assert!(title.starts_with("8 ranks each read the same 24.0 MiB of /lus/in 10.0 times"), "{title}");
     let found = readers(false);
-    assert!(
-        sentence(&found).starts_with("8 ranks each read the same 240 MiB of /lus/in: 1.88 GiB in all"),
-        "{}",
-        sentence(&found)
-    );
+    assert_stated(&found, "DXT-I004", &facts);
+    assert!(sentence(&found).contains("8 ranks each read the same 240 MiB"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C024"), None);
 }

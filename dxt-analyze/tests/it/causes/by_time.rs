@@ -1,9 +1,10 @@
 //! Tests of outliers by total time in calls, where the median call is normal; and of ranks, nodes or files that only look like outliers.
 
-use super::{MS, SYNC, meet, report, saves_ms, sentence};
+use super::{MS, SYNC, meet, report, saves_ms};
+use crate::common::facts::{assert_stated, brief};
 use crate::common::op::{POSIX_OPEN, POSIX_READ};
 use crate::common::{Builder, process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const US: u64 = 1000;
 
@@ -33,12 +34,12 @@ fn steps(takes: impl Fn(u64, u64, u64) -> u64) -> Value {
 fn a_node_that_is_slow_for_a_third_of_the_run_is_named() {
     let slow = |rank: u64, step: u64| rank / 4 == 5 && (4..8).contains(&step);
     let found = steps(|rank, step, _| if slow(rank, step) { 8_000 } else { 4_000 });
-    assert!(sentence(&found).starts_with("Node n5 (4 processes) is slow: reads take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O003", &json!({"node": "n5", "calls": 4 * 12 * 16}));
     let saves = saves_ms(&found, "DXT-O003").unwrap_or(0);
     assert!((190..=270).contains(&saves), "{saves} of 256 ms");
     // A different node is slow in each step: none is an outlier.
     let found = steps(|rank, step, _| if rank / 4 == step % 8 { 8_000 } else { 4_000 });
-    assert_eq!(saves_ms(&found, "DXT-O003"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-O003"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -52,14 +53,14 @@ fn a_rank_is_slow_though_a_third_of_all_reads_come_from_a_cache() {
         }
     };
     let found = steps(reads(6_500));
-    assert!(sentence(&found).starts_with("Rank 9 is slow: reads take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O002", &json!({"rank": 9, "calls": 12 * 16}));
     assert_eq!(saves_ms(&steps(reads(4_000)), "DXT-O002"), None);
 }
 
 #[test]
 fn reads_that_are_served_in_two_ways_have_no_tail() {
     let found = steps(|_, _, call| if call % 8 == 0 { 9_000 } else { 300 });
-    assert_eq!(saves_ms(&found, "DXT-V003"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V003"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -86,8 +87,9 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
     }
     let found = report(all, now / MS + 1);
     // Nor are the folders of these steps reported as slow, since each is used in its step only.
-    let text = sentence(&found);
-    assert!(text.starts_with("From ") && text.contains("the writes, syncs and opens take up to "), "{text}");
+    // Opens, writes and syncs of eight ranks in eight steps.
+    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 3 * 8 * 8}));
+    assert!(finding["about"]["span_ns"].is_array(), "{finding}");
     let moments =
         found["findings"].as_array().map_or(0, |all| all.iter().filter(|one| one["code"] == "DXT-V001").count());
     assert_eq!(moments, 1);
@@ -120,7 +122,8 @@ fn a_shared_file_for_each_step_is_no_slow_file_while_all_are_slow() {
         now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
-    assert!(sentence(&found).starts_with("From "), "{}", sentence(&found));
+    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 8 * 5 * 4}));
+    assert!(finding["about"]["span_ns"].is_array(), "{finding}");
     let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
     assert!((280..=350).contains(&saves), "{saves} of 335 ms");
     assert_eq!(saves_ms(&found, "DXT-O005"), None);

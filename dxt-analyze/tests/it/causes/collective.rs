@@ -4,8 +4,9 @@ use super::{
     KIB, MPIIO_READ_ALL, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms,
     sentence,
 };
+use crate::common::facts::{assert_quiet, assert_stated, brief};
 use crate::common::{Builder, op, process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 const FILE: &str = "/scratch/out.h5";
@@ -33,13 +34,15 @@ fn small_calls(set_views: bool) -> Value {
 #[test]
 fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs() {
     let found = small_calls(true);
-    assert!(sentence(&found).contains("more of it goes into setting views"), "{}", sentence(&found));
+    let facts = json!({"operation": "collective MPI-IO writes", "calls": 200});
+    // Of four ranks: 100 ms outside of system calls, and 500 ms in views.
+    assert_eq!(assert_stated(&found, "DXT-L004", &facts)["cost_ns"], 2400 * MS);
     let saves = saves_ms(&found, "DXT-L004").unwrap_or(0);
     // 100 ms outside of system calls, and 500 ms in views, minus the time of eight calls.
     assert!((420..=600).contains(&saves), "{saves} of 504 ms");
     let without = small_calls(false);
-    assert!(!sentence(&without).contains("views"), "{}", sentence(&without));
-    assert!(saves_ms(&without, "DXT-L004").is_some_and(|saves| saves <= 100), "{}", sentence(&without));
+    assert_eq!(assert_stated(&without, "DXT-L004", &facts)["cost_ns"], 400 * MS);
+    assert!(saves_ms(&without, "DXT-L004").is_some_and(|saves| saves <= 100), "{}", brief(&without));
 }
 
 #[test]
@@ -60,8 +63,8 @@ fn system_calls_of_independent_calls_are_not_those_of_collective_ones_on_the_sam
         one
     };
     let found = report((0..4).map(rank).collect(), 900);
-    assert_eq!(saves_ms(&found, "DXT-V008"), None, "{}", sentence(&found));
-    assert!(saves_ms(&found, "DXT-L004").is_some_and(|saves| saves > 150), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V008"), None, "{}", brief(&found));
+    assert!(saves_ms(&found, "DXT-L004").is_some_and(|saves| saves > 150), "{}", brief(&found));
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
         report((0..4).map(rank).collect(), 1000)
     };
     let found = late(60);
-    assert!(sentence(&found).starts_with("Rank 2 comes late to 9 of 9 collective calls"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-L003", &json!({"rank": 2, "calls": 9}));
     let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
     assert!((330..=370).contains(&saves), "{saves} of 360 ms");
     assert_eq!(saves_ms(&late(20), "DXT-L003"), None);
@@ -124,15 +127,15 @@ fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
         report((0..5).map(rank).collect(), 2000)
     };
     let found = aggregators(true);
-    let text =
-        "5 aggregators wait for each other in collective writes of /scratch/out: each makes a request of 32.0 KiB";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V031", &json!({"file": "/scratch/out"}));
+    assert!(sentence(&found).contains("5 aggregators wait for each other"), "{}", sentence(&found));
+    assert!(sentence(&found).contains("their requests of 32.0 KiB"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V031").unwrap_or(0);
     assert!((760..=820).contains(&saves), "{saves} of 800 ms");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("cb_nodes 1"), "{commands}");
     let found = aggregators(false);
-    assert_eq!(saves_ms(&found, "DXT-V031"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V031"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -154,10 +157,12 @@ fn who_comes_late_to_the_collective_calls_of_a_part_of_the_ranks_is_named() {
         report((0..6).map(rank).collect(), 1000)
     };
     let found = late(60);
-    assert!(sentence(&found).starts_with("Rank 4 comes late to 9 of 9 collective calls"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-L003", &json!({"rank": 4, "calls": 9}));
     let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
     assert!((320..=400).contains(&saves), "{saves} of 360 ms");
-    assert!(!sentence(&late(20)).contains("late"), "{}", sentence(&late(20)));
+    let found = late(20);
+    assert_quiet(&found, "DXT-L003");
+    assert_quiet(&found, "DXT-V013");
 }
 
 #[test]
@@ -175,7 +180,7 @@ fn split_collective_calls_do_their_work_where_the_library_does() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1000);
-    assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", brief(&found));
 }
 
 /// Returns the JSON report on synthetic ranks that arrive `late(rank, step)` ms late at a collective write of their group. `group` assigns
@@ -198,7 +203,7 @@ fn groups(ranks: u64, group: impl Fn(u64) -> u64, late: impl Fn(u64, u64) -> u64
 #[test]
 fn groups_that_wait_at_the_same_time_do_not_wait_twice() {
     let found = groups(12, |rank| rank / 4, |rank, _| if rank % 4 == 0 { 30 } else { 0 });
-    assert!(sentence(&found).contains("late to 19 of 19 collective calls"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-L003", &json!({"calls": 19}));
     let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
     assert!((500..=620).contains(&saves), "{saves} of 570 ms: each group waits for its own");
 }
@@ -229,7 +234,7 @@ fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
         one
     };
     let found = report((0..8).map(rank).collect(), 1000);
-    assert_eq!(saves_ms(&found, "DXT-L003"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-L003"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -252,12 +257,12 @@ fn collective_calls_of_few_bytes_are_told() {
         report((0..4).map(rank).collect(), 600)
     };
     let found = jobs("/scratch/a", 64, false);
-    let text = "50 collective writes of 4 ranks on /scratch/a move 256 B each, all ranks together";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
-    let first = &found["verdict"]["findings"][0];
+    let first = assert_stated(&found, "DXT-V033", &json!({"file": "/scratch/a", "calls": 50, "operation": "write"}));
+    assert!(sentence(&found).contains("of 4 ranks on /scratch/a move 256 B each"), "{}", sentence(&found));
     assert!(first["commands"].to_string().contains("MPI_File_write_all(fh, gathered"), "{first}");
     let found = jobs("/scratch/rewrites", 64, true);
-    let first = &found["verdict"]["findings"][0];
+    let facts = json!({"file": "/scratch/rewrites", "calls": 50, "operation": "read"});
+    let first = assert_stated(&found, "DXT-V033", &facts);
     assert!(first["commands"].to_string().contains("MPI_File_read_all(fh, gathered"), "{first}");
     // Enough bytes for requests of their own.
     assert_eq!(saves_ms(&jobs("/scratch/a", 20 << 10, false), "DXT-V033"), None);

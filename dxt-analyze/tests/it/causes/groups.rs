@@ -1,10 +1,12 @@
 //! Tests that a slowdown is attributed to the right one of several similar candidates: groups of ranks, ranks or files, files or requests,
 //! library or program, targets.
 
+use super::units::assert_costs_ms;
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
+use crate::common::facts::{assert_found, assert_quiet, assert_saves_ms, assert_stated, brief, of_code};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
@@ -29,28 +31,23 @@ fn in_steps(times: impl Fn(u64) -> u64) -> Value {
     report((0..24).map(rank).collect(), 3600)
 }
 
-fn all_titles(report: &Value) -> String {
-    let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
-    all.iter().filter_map(|one| one["title"].as_str()).collect::<Vec<_>>().join("; ")
-}
-
 #[test]
 fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
     let found = in_steps(|rank| if (10..13).contains(&rank) { 170 } else { 100 });
-    assert!(all_titles(&found).contains("anks 10-12, all on node n1, are in writes for"), "{}", all_titles(&found));
+    let group = assert_found(&found, "DXT-C015", &json!({"node": "n1"}));
+    assert_costs_ms(group, 957..=1057);
+    assert!(group["title"].to_string().contains("anks 10-12,"), "{group}");
     let found = in_steps(|rank| if rank >= 16 { 170 } else { 100 });
-    assert!(
-        all_titles(&found).contains("ll ranks of node n2 (ranks 16-23) are in writes for"),
-        "{}",
-        all_titles(&found)
-    );
+    let group = assert_found(&found, "DXT-C015", &json!({"node": "n2"}));
+    assert_costs_ms(group, 2554..=2822);
+    assert!(group["title"].to_string().contains("ll ranks of node n2 (ranks 16-23)"), "{group}");
     // Equal ranks, a slope without a gap, and a small gap.
     for (text, found) in [
         ("alike", in_steps(|_| 100)),
         ("a slope", in_steps(|rank| 100 + rank * 4)),
         ("little", in_steps(|rank| if rank < 3 { 115 } else { 100 })),
     ] {
-        assert!(!all_titles(&found).contains("are in writes for"), "{text}: {}", all_titles(&found));
+        assert_eq!(of_code(&found, "DXT-C015"), None, "{text}");
     }
 }
 
@@ -74,7 +71,9 @@ fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
         one
     };
     let found = report((0..16).map(rank).collect(), 1000);
-    assert!(sentence(&found).starts_with("Ranks 0-3 write 2.5 times as much as the mean"), "{}", sentence(&found));
+    let most = assert_stated(&found, "DXT-C014", &json!({"rank": 0, "bytes": 100 << 20}));
+    assert_saves_ms(most, 298.0..=330.0);
+    assert!(sentence(&found).starts_with("Ranks 0-3 write 2.5 times "), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C013"), None);
 }
 
@@ -105,13 +104,12 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
         // Fast opens with slow transfers; and many passes over very many files.
         for (count, times) in [((60, 1), (100, 4000)), ((300, 4), (300, 1000))] {
             let found = small_files(which, count, times);
-            let text = sentence(&found);
-            let expected = format!("small files are opened and {called} one by one, 20.0 KiB at a time");
+            let whole = (count.0 * count.1 * (times.0 + times.1)) as f64 / 1000.0;
+            assert_saves_ms(assert_stated(&found, "DXT-V022", &json!({})), whole * 0.9..=whole * 1.1);
+            let (text, expected) = (sentence(&found), format!("{called} one at a time, 20.0 KiB per open"));
             assert!(text.contains(&expected), "{called}, {count:?}: {text}");
-            let (whole, saves) = (count.0 * count.1 * (times.0 + times.1) / 1000, saves_ms(&found, "DXT-V022"));
-            assert!(saves.is_some_and(|ms| ms >= whole * 9 / 10 && ms <= whole * 11 / 10), "{saves:?} of {whole} ms");
             for small in ["DXT-C004", "DXT-C005"] {
-                assert!(saves_ms(&found, small).unwrap_or(0) == 0, "{small}: {}", all_titles(&found));
+                assert!(saves_ms(&found, small).unwrap_or(0) == 0, "{small}: {}", brief(&found));
             }
         }
     }
@@ -123,8 +121,8 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
         one.add("/set/one", op::POSIX_READ, 0, ((call * 20) << 10) as i64, 20 << 10, from, from + 4 * MS / 5);
     }
     let found = report(vec![one], 970);
-    assert!(!all_titles(&found).contains("small file"), "{}", all_titles(&found));
-    assert!(sentence(&found).contains("small reads"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C029", &json!({"calls": 1200, "operation": "reads"}));
+    assert_eq!(["DXT-V022", "DXT-V023"].map(|code| of_code(&found, code)), [None; 2]);
 }
 
 #[test]
@@ -149,13 +147,13 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
         one
     };
     let found = report((0..16).map(|number| rank(number, true)).collect(), 1000);
-    let expected = "16 ranks make writes of 64.0 KiB inside collective writes on /lus/out: too many aggregators";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-L007", &json!({"file": "/lus/out"}));
+    assert!(sentence(&found).starts_with("16 ranks make writes of 64.0 KiB "), "{}", sentence(&found));
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
     // Without MPI-IO, these writes are the program's own.
     let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
-    assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C030", &json!({"calls": 2560, "operation": "writes"}));
 }
 
 /// Returns the JSON report on eight synthetic ranks that each write a file of their own in each of eight steps. Rank 3 takes five times as
@@ -193,14 +191,11 @@ fn own_files(opens_too: bool, one_file: bool) -> Value {
 #[test]
 fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
     let found = own_files(true, false);
-    let text = "Rank 3 is slow on file /lus/7/part.3: writes take ";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
-    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 3, "{}", found["verdict"]["findings"][0]);
+    assert_stated(&found, "DXT-O002", &json!({"rank": 3, "file": "/lus/7/part.3", "calls": 8}));
     let found = own_files(false, false);
-    let text = "Rank 3 or its file /lus/7/part.3, which no other uses, is slow: writes take ";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
-    let found = own_files(false, true);
-    assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O005", &json!({"file": "/lus/7/part.3", "calls": 8}));
+    assert!(sentence(&found).starts_with("Rank 3 or its file "), "{}", sentence(&found));
+    assert_stated(&own_files(false, true), "DXT-O002", &json!({"rank": 3, "calls": 64}));
 }
 
 /// Returns the JSON report on 32 synthetic ranks that write 1 MiB each, `apart` MiB from each other, to a file on eight storage targets. A
@@ -231,12 +226,12 @@ fn strided(apart: u64) -> Value {
 #[test]
 fn a_stride_that_meets_few_of_many_targets_is_told() {
     let found = strided(8);
-    let text = "All requests on /lus/plane meet on 1 of its 8 OSTs (OST 5): their distance is a multiple of stripe size times stripe count (8.00 MiB)";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
+    let text = sentence(&found);
+    assert!(text.contains("hit 1 of its 8 OSTs (OST 5)") && text.contains("(8.00 MiB)"), "{text}");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");
-    let found = strided(9);
-    assert!(!all_titles(&found).contains("meet on"), "{}", sentence(&found));
+    assert_eq!(of_code(&strided(9), "DXT-V011"), None);
 }
 
 #[test]
@@ -255,7 +250,10 @@ fn scratch_data_that_are_written_read_back_and_overwritten_are_one_finding() {
         (one, now)
     };
     let found = met_at_the_end((0..4).map(rank).collect());
-    assert!(sentence(&found).starts_with("Scratch data: "), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-C027").unwrap_or(0);
-    assert!((500..=620).contains(&saves), "{saves} of about 600 ms in 96 calls");
+    // The cost is that of rewriting and of reading back; the latter is no finding of its own.
+    let scratch = assert_stated(&found, "DXT-C027", &json!({"bytes": 640 << 20}));
+    assert_costs_ms(scratch, 2080..=2300);
+    // About 600 ms in 96 calls.
+    assert_saves_ms(scratch, 500.0..=620.0);
+    assert_quiet(&found, "DXT-C026");
 }

@@ -1,9 +1,10 @@
 //! Tests of a block that all ranks read, and of the calls that queue on the storage target behind these reads.
 
 use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
+use crate::common::facts::{assert_stated, brief};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 /// Number of the storage target that holds the block.
@@ -51,13 +52,14 @@ fn reads(busy: u64, busy_ms: u64) -> Value {
 fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
     // The last of 16 ranks gets the block after 32 ms; reads on its target wait as long.
     let found = reads(OF_BLOCK, 32);
-    assert!(sentence(&found).starts_with("All ranks read the same 4.00 KiB"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/header", "offset": 0, "calls": 16 * 10}));
+    assert!(sentence(&found).contains("the same 4.00 KiB"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((270..=340).contains(&saves), "{saves} of 320 ms");
     // Reads that wait on another target do not wait for the block.
     let found = reads((OF_BLOCK + 2) % 4, 32);
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
-    assert!(saves <= 160, "{saves} {}", sentence(&found));
+    assert!(saves <= 160, "{saves} {}", brief(&found));
 }
 
 #[test]
@@ -77,12 +79,9 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
         one
     };
     let found = report((0..16).map(rank).collect(), 400);
-    assert!(sentence(&found).starts_with("All ranks read the same 64.0 KiB at byte 0 of "), "{}", sentence(&found));
-    assert!(
-        sentence(&found).contains(": 512 reads by 16 processes (and 2 other files alike): "),
-        "{}",
-        sentence(&found)
-    );
+    assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 512}));
+    assert!(sentence(&found).contains(" reads (and 2 other files)"), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("16 processes read the same 64.0 KiB"), "{}", sentence(&found));
 }
 
 #[test]
@@ -111,6 +110,7 @@ fn a_header_that_all_read_in_one_call_is_one_block_and_no_stride() {
         now = met;
     }
     let found = report(all, now / MS + 1);
-    let said = "All ranks read the same 3.00 MiB at byte 0 of /lus/snap.";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let finding = assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 16}));
+    assert!(finding["about"]["file"].as_str().is_some_and(|file| file.starts_with("/lus/snap.")), "{finding}");
+    assert!(sentence(&found).contains("the same 3.00 MiB"), "{}", sentence(&found));
 }

@@ -1,7 +1,9 @@
 //! Tests of ranks that compute longer and block the others at synchronization points.
 
 use super::{BARRIER, BCAST, GATHER, MS, meet, report, saves_ms, sentence, stepped};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{Builder, op, process};
+use serde_json::{Value, json};
 use trace_format::meta::CommunicatorDef;
 
 #[test]
@@ -15,11 +17,15 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
         report(stepped(&calls), 1000)
     };
     let found = late(20);
-    assert!(sentence(&found).starts_with("Rank 1 comes late to"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
-    assert!((240..=300).contains(&saves), "{saves} of 300 ms");
+    assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 1, "calls": 10})), 240.0..=300.0);
     // Longer computation is no I/O problem if there is hardly any I/O.
-    assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
+    assert_eq!(late(1)["verdict"]["io_matters"], false);
+}
+
+/// Asserts that no rank is late, neither where ranks meet nor to collective calls.
+fn assert_none_late(found: &Value) {
+    assert_quiet(found, "DXT-V013");
+    assert_quiet(found, "DXT-L003");
 }
 
 /// Rank 0 waits for rank 1 in a reduction. The other ranks have already sent their contributions, and wait at the barrier that follows.
@@ -52,9 +58,8 @@ fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     };
     for ranks in [3, 4, 8] {
         let found = report((0..ranks).map(rank).collect(), 15 * 150);
-        assert!(sentence(&found).starts_with("Rank 1 comes late to 15 of 15 points"), "{ranks}: {}", sentence(&found));
-        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
-        assert!((400..=460).contains(&saves), "{saves} of 450 ms");
+        assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 1, "calls": 15})), 400.0..=460.0);
+        assert!(sentence(&found).contains("15 of 15 synchronization points"), "{ranks}: {}", sentence(&found));
     }
 }
 
@@ -82,17 +87,17 @@ fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
         report((0..6).map(rank).collect(), 15 * 150)
     };
     let late = found(true, true);
-    assert!(sentence(&late).starts_with("Rank 2 comes late to 15 of 15 points"), "{}", sentence(&late));
-    let saves = saves_ms(&late, "DXT-V013").unwrap_or(0);
-    assert!((380..=460).contains(&saves), "{saves} of 420 ms");
-    assert!(!sentence(&found(false, true)).contains("late"), "all compute as long");
+    assert_saves_ms(assert_stated(&late, "DXT-V013", &json!({"rank": 2, "calls": 15})), 380.0..=460.0);
+    assert!(sentence(&late).contains("15 of 15 synchronization points"), "{}", sentence(&late));
+    // All compute as long.
+    assert_none_late(&found(false, true));
     // In a reduction alone, senders continue: no other rank waits.
-    assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
+    assert_none_late(&found(true, false));
 }
 
 /// Returns the JSON report on synthetic ranks in ten steps: 20 ms of computing (60 ms if `is_late(rank)`), then a write; all ranks
 /// synchronize at the end of each step. `node` gives the node of a rank.
-fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
+fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, node(rank));
         for step in 0..10 {
@@ -111,24 +116,20 @@ fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'stati
 fn ranks_that_are_late_together_are_named_together() {
     let one = |_| "n";
     for (is_late, expected) in [
-        (
-            &(|rank: u64| rank == 2 || rank == 5) as &dyn Fn(u64) -> bool,
-            "Ranks 2 and 5 come late to 10 of 10 points where all ranks meet",
-        ),
-        (&|rank: u64| rank.is_multiple_of(2), "Ranks 0, 2, 4 and 6 come late to 10 of 10 points where all ranks meet"),
+        (&(|rank: u64| rank == 2 || rank == 5) as &dyn Fn(u64) -> bool, json!([2, 5])),
+        (&|rank: u64| rank.is_multiple_of(2), json!([0, 2, 4, 6])),
     ] {
         let found = late(8, is_late, &one);
-        assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
-        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
-        assert!((350..=410).contains(&saves), "{saves} of 400 ms");
+        let facts = json!({"ranks": expected, "rank": null, "node": null, "calls": 10});
+        assert_saves_ms(assert_stated(&found, "DXT-V013", &facts), 350.0..=410.0);
     }
     // If all ranks of a node are late, the node is named.
     let nodes = |rank| if rank < 3 { "a" } else { "b" };
     let found = late(8, &|rank| rank < 3, &nodes);
-    assert!(sentence(&found).starts_with("Node a (all 3 ranks of it) comes late to 10 of 10"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V013", &json!({"node": "a", "ranks": [0, 1, 2], "rank": null, "calls": 10}));
     // More than half of the ranks are no outliers.
     let found = late(8, &|rank| rank > 2, &one);
-    assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
+    assert_none_late(&found);
 }
 
 #[test]
@@ -155,13 +156,12 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
         }
     }
     let found = report(all, ready[0] / MS + 1);
+    assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 2, "calls": 3})), 165.0..=185.0);
     assert!(
-        sentence(&found).starts_with("Rank 2 comes late to 3 of 3 points where all ranks meet"),
+        sentence(&found).contains("3 of 3 synchronization points (MPI_Barrier, MPI_Allreduce, ...)"),
         "{}",
         sentence(&found)
     );
-    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
-    assert!((165..=185).contains(&saves), "{saves} of 180 ms");
 }
 
 #[test]
@@ -189,12 +189,11 @@ fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
         report(all, end / MS + 1)
     };
     let found = run(20, 0);
-    let said = "Rank 2 comes late to 8 of 8 points where its group of 4 ranks meets";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
-    assert!((150..=180).contains(&saves), "{saves} of 180 ms");
+    assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 2, "calls": 8})), 150.0..=180.0);
+    assert!(sentence(&found).contains("8 of 8 synchronization points of its group of 4 ranks"), "{}", sentence(&found));
     let found = run(0, 20);
-    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 9}));
+    assert!(sentence(&found).contains("writes take "), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V013"), None);
 }
 

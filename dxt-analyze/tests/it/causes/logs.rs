@@ -1,8 +1,9 @@
 //! Tests of the detected causes if only a Darshan log is available instead of a trace.
 
 use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, trace_of};
+use crate::common::facts::{assert_nothing_stated, assert_saves_ms, assert_stated, brief};
 use crate::common::{Builder, json, op, process, put, stdout};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns the JSON report on a synthetic job of `ranks` ranks, exported to a Darshan log with DXT segments.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
@@ -40,11 +41,8 @@ fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
         report_of_log((0..ranks).map(rank).collect(), ranks as u32)
     };
     let found = all(4);
-    assert!(
-        sentence(&found).starts_with("Rank 0 writes 100 % of the bytes, and the other 3 none"),
-        "{}",
-        sentence(&found)
-    );
+    assert_stated(&found, "DXT-C013", &json!({"rank": 0, "bytes": 10 << 20}));
+    assert!(sentence(&found).contains("the other 3 none"), "{}", sentence(&found));
     assert_eq!(found["verdict"]["job"]["processes"], "4 ranks");
     assert!(saves_ms(&all(1), "DXT-C013").is_none(), "there is no other");
 }
@@ -52,13 +50,14 @@ fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
 #[test]
 fn an_open_is_not_blamed_for_the_stats_of_its_file() {
     let found = report_of_log(opened_once(STAT), 1);
-    assert!(sentence(&found).starts_with("A stat takes 500 ms"), "{}", sentence(&found));
+    assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({})), 475.0..=525.0);
+    assert!(sentence(&found).starts_with("A stat takes "), "{}", sentence(&found));
 }
 
 #[test]
 fn what_darshan_has_no_time_for_is_nobodys() {
     let found = report_of_log(opened_once(LOCK), 1);
-    assert!(saves_ms(&found, "DXT-C012").is_none_or(|ms| ms < 10), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-C012").is_none_or(|ms| ms < 10), "{}", brief(&found));
 }
 
 #[test]
@@ -79,8 +78,8 @@ fn a_rank_is_not_late_by_calls_of_unknown_time() {
         };
         report_of_log((0..4).map(rank).collect(), 4)
     };
-    assert!(sentence(&ranks(false)).starts_with("Rank 1 comes late"), "{}", sentence(&ranks(false)));
-    assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
+    assert_stated(&ranks(false), "DXT-L003", &json!({"rank": 1, "calls": 7}));
+    assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", brief(&ranks(true)));
 }
 
 /// Returns the JSON report on a synthetic job of `ranks` ranks, exported to a Darshan log without DXT segments: counters only.
@@ -124,16 +123,12 @@ fn counted(sync_ms: u64, stall_ms: u64) -> Value {
 #[test]
 fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
     let stalled = counted(0, 420);
-    assert!(
-        sentence(&stalled).starts_with("One call stalled: a write of rank 2 took 420 ms;"),
-        "{}",
-        sentence(&stalled)
-    );
+    assert_stated(&stalled, "DXT-V002", &json!({"rank": 2, "file": "/scratch/of2", "time_ns": 420 * MS}));
     assert!(saves_ms(&stalled, "DXT-V002").is_some_and(|ms| (360..=420).contains(&ms)));
     let synced = counted(25, 20);
-    assert!(sentence(&synced).starts_with("80 syncs follow 80 writes"), "{}", sentence(&synced));
-    let healthy = counted(0, 20);
-    assert!(sentence(&healthy).starts_with("Nothing stands out in the counters"), "{}", sentence(&healthy));
+    assert_stated(&synced, "DXT-C032", &json!({}));
+    assert!(sentence(&synced).contains("80 syncs follow 80 writes"), "{}", sentence(&synced));
+    assert_nothing_stated(&counted(0, 20));
 }
 
 #[test]
@@ -154,8 +149,8 @@ fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_th
         report_of_log((0..6).map(rank).collect(), 6)
     };
     let found = run(Some(4));
-    let said = "Rank 4 comes late to 8 of 8 collective opens of MPI-IO: all others wait 2";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    assert_stated(&found, "DXT-L003", &json!({"rank": 4, "calls": 8}));
+    assert!(sentence(&found).contains("collective MPI-IO opens"), "{}", sentence(&found));
     assert!(saves_ms(&found, "DXT-L003").is_some_and(|ms| (220..=245).contains(&ms)), "{}", found["findings"]);
     assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }
@@ -183,12 +178,13 @@ fn read_again(times: u64, own: bool, written: bool) -> Value {
 fn counters_prove_that_more_is_read_than_lies_there() {
     for own in [true, false] {
         let found = read_again(8, own, false);
-        let expected = "224 MiB (87.5 %) of the bytes read had been read before by the same process: ";
-        assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+        let file = if own { "/scratch/of0" } else { "/scratch/all" };
+        assert_stated(&found, "DXT-C024", &json!({"file": file}));
+        assert!(sentence(&found).contains("224 MiB (87.5 %)"), "{}", sentence(&found));
         let saves = saves_ms(&found, "DXT-C024").unwrap_or(0);
         assert!((480..=520).contains(&saves), "{saves} of 504 ms");
         for new in [read_again(1, own, false), read_again(8, own, true)] {
-            assert!(saves_ms(&new, "DXT-C024").is_none(), "{}", sentence(&new));
+            assert!(saves_ms(&new, "DXT-C024").is_none(), "{}", brief(&new));
         }
     }
 }
@@ -206,6 +202,6 @@ fn blocks_that_are_overwritten_at_once_are_found_in_logs() {
         one
     };
     let found = report_of_log((0..2).map(rank).collect(), 2);
-    let expected = "2 processes read 80 blocks of 2 files and overwrite each at once as a whole";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V034", &json!({"calls": 80, "bytes": 80 << 20}));
+    assert!(sentence(&found).contains("2 processes read 80 blocks of 2 files"), "{}", sentence(&found));
 }

@@ -1,36 +1,32 @@
 //! Tests of calls that take much longer than comparable calls, and of the common cause of several such calls.
 
 use super::{BARRIER, MS, STAT, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{self, process};
-use serde_json::Value;
+use serde_json::json;
 
 #[test]
 fn long_calls_of_one_rank_at_times_are_that_ranks() {
     let found = writers(|rank, step| if rank == 4 && step % 12 == 5 { 9 } else { 1 });
-    let text = sentence(&found);
-    assert!(
-        text.starts_with("Rank 4 is slow at times: 8 of its 100 writes take far longer than their like"),
-        "{text} {}",
-        found["findings"]
-    );
-    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 4);
+    assert_stated(&found, "DXT-O002", &json!({"rank": 4, "calls": 8}));
+    assert!(sentence(&found).contains("8 of its 100 writes"), "{}", sentence(&found));
     // A different rank is slow each time: no rank is to blame.
     let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
-    assert!(sentence(&found).contains("on no particular rank"), "{}", found["findings"]);
+    assert_stated(&found, "DXT-V003", &json!({"rank": null, "node": null, "file": null}));
 }
 
 #[test]
 fn storage_that_stands_still_again_and_again_is_named() {
     let found = writers(|_, step| if step % 12 == 7 { 9 } else { 1 });
-    let text = sentence(&found);
-    assert!(text.starts_with("Storage stands still every 120 ms, 8 times: writes of most ranks"), "{text}");
-    assert_eq!(found["verdict"]["findings"][0]["code"], "DXT-V001");
+    assert_stated(&found, "DXT-V001", &json!({"calls": 8 * 8, "span_ns": null}));
+    assert!(sentence(&found).contains("every 120 ms, 8 times: writes"), "{}", sentence(&found));
     // Half of the ranks do not point to storage.
     let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
-    assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
+    assert_quiet(&found, "DXT-V001");
     // At irregular times.
     let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
-    assert!(sentence(&found).starts_with("Storage stands still 7 times: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V001", &json!({"calls": 7 * 8, "span_ns": null}));
+    assert!(sentence(&found).contains("slow 7 times: "), "{}", sentence(&found));
 }
 
 #[test]
@@ -53,14 +49,18 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
         opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", if step % 4 == 0 { "old" } else { "new" }), &|path| {
             path.contains("old")
         });
-    assert!(sentence(&found).starts_with("Files in /scratch/old are slow: opens take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/old", "calls": 4 * 10}));
+    assert!(sentence(&found).contains("opens take "), "{}", sentence(&found));
     let found =
         opens(&|rank, step| format!("/scratch/{rank}.{step}.{}", if step % 4 == 0 { "h5" } else { "dat" }), &|path| {
             path.ends_with("h5")
         });
+    assert_stated(&found, "DXT-V003", &json!({"rank": null, "node": null}));
     assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
     let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
-    assert!(!sentence(&found).contains("files in"), "all alike: {}", sentence(&found));
+    // All alike.
+    assert_quiet(&found, "DXT-O005");
+    assert_quiet(&found, "DXT-V003");
 }
 
 #[test]
@@ -82,7 +82,8 @@ fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1700);
-    assert!(sentence(&found).starts_with("8 of 160 syncs take far longer than their like"), "{}", sentence(&found));
+    assert_saves_ms(assert_stated(&found, "DXT-V003", &json!({})), 900.0..=8.0 * 118.0);
+    assert!(sentence(&found).contains("8 of 160 syncs"), "{}", sentence(&found));
 }
 
 #[test]
@@ -109,7 +110,8 @@ fn one_long_call_of_each_file_is_told_so() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1900);
-    assert!(sentence(&found).starts_with("One read of each of 32 files takes far longer"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V003", &json!({}));
+    assert!(sentence(&found).contains("read on each of 32 files"), "{}", sentence(&found));
 }
 
 #[test]
@@ -126,15 +128,13 @@ fn calls_that_stall_one_after_another_with_no_quick_one_between_are_a_moment() {
         report(vec![one], at / MS)
     };
     let found = run(false);
-    assert!(
-        sentence(&found)
-            .starts_with("From 0.301 s to 0.961 s the 3 writes take 10.6 times as long as at other times: 200 ms each"),
-        "{}",
-        sentence(&found)
-    );
-    let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
-    assert!((535..=550).contains(&saves), "{saves} of 540 ms");
-    assert!(sentence(&run(true)).starts_with("One call stalled"), "{}", sentence(&run(true)));
+    let moment = assert_stated(&found, "DXT-V001", &json!({"calls": 3, "span_ns": [300_600_000, 960_900_000]}));
+    assert_saves_ms(moment, 535.0..=550.0);
+    assert!(sentence(&found).starts_with("3 writes from "), "{}", sentence(&found));
+    assert!(sentence(&found).contains(" take 10.6 times"), "{}", sentence(&found));
+    // The longest of the calls.
+    let one = json!({"file": "/data/out", "span_ns": [100_100_000, 300_300_000], "time_ns": 200_200_000});
+    assert_stated(&run(true), "DXT-V002", &one);
 }
 
 #[test]
@@ -151,14 +151,14 @@ fn who_is_left_alone_at_the_end_holds_up_the_run() {
         }
         one
     };
-    let ms = |found: &Value| found["verdict"]["findings"][0]["saves_ns"].as_f64().unwrap_or(0.0) / 1e6;
     let job = |end: u64| {
         let others = [(program(7, 360, 0, 999), 1100), (program(8, 360, 0, 999), 1120)];
         report_of([(program(9, 20, 50, 19), end)].into_iter().chain(others).collect(), 0)
     };
     let found = job(2020);
-    assert!(sentence(&found).starts_with("One call stalled: a write of pid 9 took 1.00 s"), "{}", sentence(&found));
-    assert!((850.0..1000.0).contains(&ms(&found)), "{}", ms(&found));
+    let stall = assert_stated(&found, "DXT-V002", &json!({"file": "/scratch/9", "time_ns": 1000 * MS}));
+    assert_saves_ms(stall, 850.0..1000.0);
+    assert!(sentence(&found).contains("a write of pid 9"), "{}", sentence(&found));
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
         (one, from / MS)
     };
     let found = report_of((0..4).map(reader).collect(), 0);
-    assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
-    assert!(found["verdict"]["findings"][0]["code"] == "DXT-V003", "{}", sentence(&found));
+    assert_quiet(&found, "DXT-V001");
+    assert_stated(&found, "DXT-V003", &json!({"rank": null, "node": null}));
 }
 
 #[test]
@@ -196,9 +196,9 @@ fn calls_that_stall_at_once_are_one_event() {
         one
     };
     let found = report((0..4).map(rank).collect(), 2100);
-    let text = sentence(&found);
-    assert!(text.starts_with("2 calls stalled at once: writes of rank 1, rank 3 took up to 1.00 s"), "{text}");
-    assert!(saves_ms(&found, "DXT-V002").is_some_and(|saves| saves >= 950), "{text}");
+    let longest = json!({"rank": 3, "file": "/scratch/a", "time_ns": 1003 * MS});
+    assert_saves_ms(assert_stated(&found, "DXT-V002", &longest), 950.0..=1003.0);
+    assert!(sentence(&found).starts_with("2 calls stalled at once: writes of rank 1, rank 3 "), "{}", sentence(&found));
 }
 
 #[test]
@@ -222,26 +222,24 @@ fn the_first_call_of_each_rank_is_no_stall_of_storage() {
     let first = &found["verdict"]["findings"][0];
     assert_eq!((&first["code"], &first["severity"]), (&"DXT-V032".into(), &"info".into()), "{first}");
     let title = first["title"].as_str().unwrap();
-    assert!(title.starts_with("the first write of 8 of 8 ranks takes up to 30.2 ms"), "{title}");
-    assert!(first["saves_ns"].as_u64().unwrap() > 25 * MS, "{first}");
+    assert!(title.contains("write of 8 of 8 ranks takes up to 30.2 ms"), "{title}");
+    assert_saves_ms(first, 25.0..=30.0);
     // The second call is not a first call.
     let found = long_at(1, 30);
     assert_eq!(saves_ms(&found, "DXT-V032"), None, "{}", found["findings"]);
-    assert!(sentence(&found).starts_with("Storage stands still once"), "{}", sentence(&found));
+    let once = json!({"calls": 8, "span_ns": null});
+    assert_stated(&found, "DXT-V001", &once);
     // Nor does set-up explain a call of 3 s.
-    let found = long_at(0, 3000);
-    assert!(sentence(&found).starts_with("Storage stands still once"), "{}", sentence(&found));
+    assert_stated(&long_at(0, 3000), "DXT-V001", &once);
 }
 
 #[test]
 fn calls_that_take_longer_and_longer_are_told() {
     let found = writers(|_, step| 1 + step / 14);
-    let text = sentence(&found);
-    assert!(
-        text.starts_with("From 0.") && text.contains(" times as long as before, longer and longer, on most ranks"),
-        "{text}"
-    );
-    assert_eq!(found["verdict"]["findings"][0]["code"], "DXT-V001", "{}", found["findings"]);
+    let span = &assert_stated(&found, "DXT-V001", &json!({}))["about"]["span_ns"];
+    assert!(span[0].as_u64().is_some_and(|from| (140 * MS..500 * MS).contains(&from)), "{span}");
+    assert_eq!(span[1], 1000 * MS);
+    assert!(sentence(&found).contains("get slower over time, on most ranks"), "{}", sentence(&found));
 }
 
 #[test]
@@ -301,9 +299,9 @@ fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
         met_at_the_end((0..8).map(rank).collect())
     };
     let found = run(0);
-    assert!(sentence(&found).starts_with("One call stalled: a write of rank 3 took 500 ms"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
-    assert!((450..=500).contains(&saves), "{saves} of 494 ms");
+    let stall = assert_stated(&found, "DXT-V002", &json!({"rank": 3, "file": "/lus/3", "time_ns": 500 * MS}));
+    assert_saves_ms(stall, 450.0..=500.0);
+    assert!(sentence(&found).contains("a write of"), "{}", sentence(&found));
     assert!(saves_ms(&run(60), "DXT-V002").unwrap_or(0) <= 2, "{}", sentence(&run(60)));
     // Rank 0 arrives 200 ms before rank 3, which is 500 ms late.
     let saves = saves_ms(&run(12), "DXT-V002").unwrap_or(0);
@@ -328,7 +326,8 @@ fn long_calls_that_are_nearly_all_one_nodes_are_that_nodes() {
         one
     };
     let found = report((0..8).map(rank).collect(), 1600);
-    assert!(sentence(&found).starts_with("Node n2 (2 processes) is slow: writes take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O003", &json!({"node": "n2", "rank": null, "calls": 2 * 40}));
+    assert!(sentence(&found).contains("(2 processes) is slow: writes take "), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V003"), None, "{}", found["findings"]);
     let evidence = found["findings"][0]["evidence"].to_string();
     assert!(evidence.contains("node n2 (2 processes) is slow at times: 40 of its 320 metadata calls"), "{evidence}");

@@ -1,8 +1,9 @@
 //! Tests of calls that wait due to open flags: O_SYNC, O_DIRECT, O_APPEND.
 
 use super::{KIB, MS, report, saves_ms, sentence};
+use crate::common::facts::assert_stated;
 use crate::common::{op, process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::stream_flags::{APPENDED, DIRECT, ESTIMATED, THROUGH};
 
 /// Returns the JSON report on one synthetic process that makes 400 writes of `kib` KiB in 2 ms each to a file opened with `flags`, and
@@ -22,8 +23,8 @@ fn writes(kib: u64, flags: u8) -> Value {
 fn writes_to_a_file_opened_with_o_sync_are_told_by_that_whatever_their_size() {
     for kib in [4, 1024] {
         let found = writes(kib, THROUGH);
-        let said = sentence(&found);
-        assert!(said.starts_with("400 writes of") && said.contains("opened with O_SYNC or O_DSYNC"), "{kib}: {said}");
+        assert_stated(&found, "DXT-V020", &json!({}));
+        assert!(sentence(&found).starts_with("400 writes of"), "{kib}: {}", sentence(&found));
         // All but the time of the other file's writes: 10 µs of 2 ms.
         assert_eq!(saves_ms(&found, "DXT-V020"), Some(796), "{kib}");
         assert_eq!(saves_ms(&writes(kib, 0), "DXT-V020"), None, "{kib}");
@@ -33,7 +34,7 @@ fn writes_to_a_file_opened_with_o_sync_are_told_by_that_whatever_their_size() {
 #[test]
 fn small_requests_past_the_page_cache_are_told_by_that_and_large_ones_are_not() {
     let found = writes(4, DIRECT);
-    assert!(sentence(&found).contains("go past the page cache, 2.00 ms each"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V021", &json!({}));
     assert_eq!(saves_ms(&found, "DXT-V021"), Some(796));
     assert_eq!(saves_ms(&writes(1024, DIRECT), "DXT-V021"), None);
     // Writes that wait for storage anyway are reported as synchronous.
@@ -55,5 +56,10 @@ fn ranks_that_append_to_one_file_wait_for_its_end() {
         one
     };
     let found = report((0..4).map(rank).collect(), 800);
-    assert!(sentence(&found).contains("which append to it (O_APPEND) and wait for each other"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C005", &json!({}));
+    assert!(
+        sentence(&found).contains("which append to the file (O_APPEND) and wait for each other"),
+        "{}",
+        sentence(&found)
+    );
 }

@@ -2,10 +2,11 @@
 //! than exist.
 
 use super::{BARRIER, MS, meet, report, saves_ms, sentence};
+use crate::common::facts::{assert_stated, brief};
 use crate::common::op::POSIX_READ;
 use crate::common::{Builder, process};
 use dxt_synth::lustre::attribute as lustre;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
@@ -48,7 +49,8 @@ fn a_target_with_a_third_of_all_files_is_overloaded_and_its_users_are_not_slow()
         |rank, step| format!("/lus/{step}/{rank}"),
         |rank, _| vec![if rank % 3 == 0 { 7 } else { rank as u32 % 12 + 8 }],
     );
-    assert!(sentence(&found).starts_with("OST 7 is overloaded: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 7, "calls": 8 * 6 * 8}));
+    assert!(sentence(&found).contains("is overloaded"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-O002"), None);
 }
 
@@ -56,17 +58,18 @@ fn a_target_with_a_third_of_all_files_is_overloaded_and_its_users_are_not_slow()
 fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
     let own = |rank: u64, step: u64| format!("/lus/{step}/{rank}");
     let found = served(own, |rank, _| vec![rank as u32 % 3]);
-    assert_eq!(saves_ms(&found, "DXT-V006"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V006"), None, "{}", brief(&found));
     // All files on one target: servers would have chosen others, too.
     let found = served(own, |_, _| vec![3]);
-    assert!(sentence(&found).starts_with("Writes queue at OST 3: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V006", &json!({"ost": 3}));
 }
 
 #[test]
 fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
-    assert!(sentence(&found).starts_with("Writes queue at one OST at a time: "), "{}", sentence(&found));
-    assert!(sentence(&found).contains("; the files have 1 stripe each: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V006", &json!({"ost": null}));
+    assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));
+    assert!(sentence(&found).contains("the files have 1 stripe each"), "{}", sentence(&found));
 }
 
 #[test]
@@ -85,13 +88,11 @@ fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
         report((0..8).map(rank).collect(), 1000)
     };
     let found = run(&[4]);
+    assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
     let words = "dump has one stripe for 8 processes: try more (`lfs setstripe -c 8` on its folder).";
-    assert!(
-        sentence(&found).starts_with("Nothing stands out") && sentence(&found).ends_with(words),
-        "{}",
-        sentence(&found)
-    );
-    assert!(!sentence(&run(&[1, 2, 3, 4])).contains("stripe"), "{}", sentence(&run(&[1, 2, 3, 4])));
+    assert!(sentence(&found).ends_with(words), "{}", sentence(&found));
+    let found = run(&[1, 2, 3, 4]);
+    assert!(!sentence(&found).contains("lfs setstripe"), "{}", sentence(&found));
 }
 
 #[test]
@@ -109,9 +110,7 @@ fn a_header_that_all_read_piece_by_piece_is_one_block() {
         one.add("", BARRIER, 0, 0, 0, free + MS, free + 2 * MS);
     }
     let found = report(all, free / MS + 300);
-    let text = sentence(&found);
-    assert!(
-        text.starts_with("All ranks read the same 160 KiB at byte 0 of /lus/mesh: 640 reads by 16 processes"),
-        "{text}"
-    );
+    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/mesh", "offset": 0, "calls": 640}));
+    assert!(sentence(&found).contains("the same 160 KiB"), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("16 processes read the same"), "{}", sentence(&found));
 }

@@ -1,8 +1,10 @@
 //! Tests of waiting by polling.
 
 use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
+use crate::common::facts::{assert_saves_ms, assert_stated};
 use crate::common::op::{POSIX_OPEN, POSIX_READ};
 use crate::common::{Builder, process};
+use serde_json::{Value, json};
 
 const EEXIST: u16 = 17;
 const ENOENT: u16 = 2;
@@ -15,7 +17,7 @@ fn ask(one: &mut Builder, name: &str, op: u16, errno: u16, from: u64, until: u64
 }
 
 /// Returns the JSON report on four synthetic ranks that hold a lock file for `holds` ms each, one after another, then synchronize.
-fn with_lock(holds: u64) -> serde_json::Value {
+fn with_lock(holds: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mine = 100 + rank * holds;
@@ -32,17 +34,16 @@ fn with_lock(holds: u64) -> serde_json::Value {
 #[test]
 fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
     let found = with_lock(200);
-    let expected = "3 processes wait up to ";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
-    assert!(sentence(&found).contains("for the lock file /scratch/lock that another holds"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
-    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    let lock = assert_stated(&found, "DXT-V027", &json!({"file": "/scratch/lock", "calls": 40 + 80 + 120}));
+    assert_saves_ms(lock, 560.0..=640.0);
+    let text = sentence(&found);
+    assert!(text.starts_with("3 processes wait ") && text.contains("the lock file "), "{text}");
     assert_eq!(saves_ms(&with_lock(4), "DXT-V027"), None, "asked once or twice");
 }
 
 /// Returns the JSON report on a synthetic process that polls for a file every 5 ms until it exists, then reads it. If `reads_on` is true,
 /// the process reads another file meanwhile. If `makes_it` is true, it creates the file itself; otherwise another process does.
-fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
+fn consumer(reads_on: bool, makes_it: bool) -> Value {
     let mut one = process(-1, "n");
     ask(&mut one, "/scratch/result", STAT_FAILED, ENOENT, 100, 700);
     for at in (100..700).step_by(10).filter(|_| reads_on) {
@@ -59,11 +60,10 @@ fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
 #[test]
 fn a_file_that_others_make_is_told_where_who_waits_does_nothing_else() {
     let found = consumer(false, false);
-    let expected = "Pid 999 waits up to ";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
-    assert!(sentence(&found).contains("for /scratch/result, which others make"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
-    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    let waits = assert_stated(&found, "DXT-V027", &json!({"file": "/scratch/result", "calls": 120}));
+    assert_saves_ms(waits, 560.0..=640.0);
+    let text = sentence(&found);
+    assert!(text.starts_with("Pid 999 waits ") && text.contains("created by another process"), "{text}");
     let found = {
         let mut one = process(-1, "n");
         ask(&mut one, "/scratch/job", STAT_FAILED, ENOENT, 100, 700);
@@ -86,7 +86,7 @@ fn a_file_that_never_comes_is_not_waited_for() {
 
 /// Returns the JSON report on two synthetic processes: one creates 6 files, one per second; the other polls for each file every `every` ms
 /// until it exists. If `reads_on` is true, the second process reads another file meanwhile. If `meets` is true, both synchronize.
-fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_json::Value {
+fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> Value {
     let mut maker = process(0, "n");
     let mut waits = process(1, "n");
     for file in 0..6_u64 {
@@ -112,7 +112,8 @@ fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_jso
 fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
     // Queried at 100, 400 and 700 ms; the file exists from 600 ms on.
     let found = producer_and_consumer(300, false, false);
-    let expected = "Rank 1 finds 6 files /scratch/ready_* 100 ms after they are there, on the mean, since it asks only every 300 ms";
+    assert_stated(&found, "DXT-V027", &json!({"calls": 12}));
+    let expected = "Rank 1 finds 6 files /scratch/ready_* 100 ms after they are available, on average: the process polls only every 300 ms";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V027"), Some(600));
     // Queried at 100 and 950 ms.
@@ -139,11 +140,9 @@ fn a_file_that_is_renamed_into_its_place_is_there_from_then_on() {
         report(all, 1800)
     };
     let found = run("/scratch/out");
-    assert!(
-        sentence(&found).starts_with("2 processes find 6 files /scratch/out/res.* 60.0 ms after they are there"),
-        "{}",
-        sentence(&found)
-    );
+    assert_stated(&found, "DXT-V027", &json!({"calls": 12}));
+    let expected = "2 processes find 6 files /scratch/out/res.* 60.0 ms after they are available";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V027"), Some(360));
     assert_eq!(saves_ms(&run("/scratch/elsewhere"), "DXT-V027"), None, "in another folder");
 }

@@ -1,7 +1,10 @@
 //! Tests of the cost of inefficient I/O patterns: small requests, log lines, syncs, unaligned writes.
 
+use super::units::assert_costs_ms;
 use super::{KIB, MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{self, Builder, process};
+use serde_json::json;
 
 #[test]
 fn lines_of_a_log_that_one_rank_writes_are_named() {
@@ -16,7 +19,7 @@ fn lines_of_a_log_that_one_rank_writes_are_named() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1000);
-    assert!(sentence(&found).starts_with("Rank 0 is in writes for 410 ms"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C015", &json!({"rank": 0, "time_ns": 410 * MS}));
     assert_eq!(saves_ms(&found, "DXT-C015"), Some(400));
 }
 
@@ -32,7 +35,7 @@ fn a_few_log_lines_of_each_rank_that_take_most_of_the_writing_are_named() {
         one
     };
     let found = report((0..4).map(rank).collect(), 500);
-    assert!(sentence(&found).starts_with("100.0 % of 20 small writes take 1.00 ms or more"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C031", &json!({"calls": 20, "time_ns": 1000 * MS}));
     assert_eq!(saves_ms(&found, "DXT-C031"), Some(249));
 }
 
@@ -43,11 +46,8 @@ fn syncs_of_mapped_files_are_named() {
         one.add("/scratch/database", MSYNC, 0, 0, 4096, call * 5 * MS, (call * 5 + 3) * MS);
     }
     let found = report(vec![one], 1000);
-    assert!(
-        sentence(&found).starts_with("200 syncs on 1 file that no call writes (mapped files, "),
-        "{}",
-        sentence(&found)
-    );
+    assert_costs_ms(assert_stated(&found, "DXT-C032", &json!({})), 570..=630);
+    assert!(sentence(&found).starts_with("200 syncs on 1 file "), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C032"), Some(597));
 }
 
@@ -66,10 +66,10 @@ fn what_is_said_of_the_files_of_all_ranks_is_one_finding() {
         one
     };
     let found = report((0..4).map(rank).collect(), 800);
-    let text = sentence(&found);
-    assert!(text.contains("begin or end inside a block (and 3 other files alike)"), "{text}");
-    let saves = saves_ms(&found, "DXT-S001").unwrap_or(0);
-    assert!((150..=170).contains(&saves), "{saves}");
+    let unaligned = assert_stated(&found, "DXT-S001", &json!({"file": "/scratch/of0"}));
+    assert_costs_ms(unaligned, 608..=672);
+    assert_saves_ms(unaligned, 150.0..=170.0);
+    assert!(sentence(&found).contains("3 other files"), "{}", sentence(&found));
 }
 
 #[test]
@@ -87,12 +87,15 @@ fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
     };
     for op in [common::op::POSIX_WRITE, common::op::STDIO_WRITE] {
         let found = lines(op, 4 * MS);
-        assert!(sentence(&found).starts_with("400 small writes: 40 B and 4.00 ms each"), "{}", sentence(&found));
+        assert_costs_ms(assert_stated(&found, "DXT-C005", &json!({})), 1520..=1680);
+        assert!(sentence(&found).starts_with("400 small writes: 40 B "), "{}", sentence(&found));
         assert_eq!(saves_ms(&found, "DXT-C005"), Some(399));
     }
     // Writes absorbed by a buffer cost nothing.
     let found = lines(common::op::STDIO_WRITE, MS / 1000);
-    assert!(!sentence(&found).contains("small writes"), "{}", sentence(&found));
+    for code in ["DXT-C005", "DXT-C030", "DXT-C031"] {
+        assert_quiet(&found, code);
+    }
 }
 
 #[test]
@@ -109,6 +112,7 @@ fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() 
         at
     };
     let found = report(stepped(&calls), 1000);
+    assert_costs_ms(assert_stated(&found, "DXT-C005", &json!({})), 1960..=2170);
     let text = sentence(&found);
     assert!(text.contains("of 4 ranks on /scratch/log, which wait for each other"), "{text}");
 }
@@ -128,6 +132,7 @@ fn readers_that_seldom_meet_do_not_wait_for_each_other() {
         at
     };
     let found = report(stepped(&calls), 1000);
+    assert_stated(&found, "DXT-C004", &json!({}));
     assert!(!sentence(&found).contains("wait for each other"), "{}", sentence(&found));
 }
 
@@ -143,7 +148,8 @@ fn one_long_sync_of_each_rank_is_named() {
         from + 5 * MS
     };
     let found = report(stepped(&calls), 1000);
-    assert!(sentence(&found).starts_with("4 syncs take 360 ms in all, 90.0 ms each"), "{}", sentence(&found));
+    assert_costs_ms(assert_stated(&found, "DXT-V015", &json!({})), 342..=378);
+    assert!(sentence(&found).starts_with("4 syncs "), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V015"), Some(90));
 }
 
@@ -173,9 +179,9 @@ fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
         report((0..4).map(rank).collect(), 1000)
     };
     let found = run(1);
-    assert!(sentence(&found).starts_with("Random reads: "), "{}", sentence(&found));
+    let random = assert_stated(&found, "DXT-C008", &json!({"operation": "reads"}));
     // The part of the time due to the order is unknown.
-    assert_eq!(found["findings"][0]["severity"], "warn");
+    assert_eq!(random["severity"], "warn");
     assert_eq!(saves_ms(&run(4), "DXT-C008"), None);
 }
 
@@ -196,17 +202,14 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
         report((0..4).map(rank).collect(), 1000)
     };
     let found = run(32 * KIB, 640 * KIB);
-    let said = "400 strided reads on /scratch/table: 32.0 KiB every 640 KiB: ";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let facts = json!({"file": "/scratch/table", "calls": 400});
+    assert_stated(&found, "DXT-I005", &facts);
+    assert!(sentence(&found).contains(": 32.0 KiB every 640 KiB"), "{}", sentence(&found));
     assert_eq!(saves_ms(&run(32 * KIB, 32 * KIB), "DXT-I005"), None);
     // Larger reads spend some time on their bytes: the share is unknown.
     let found = run(256 * KIB, 9216 * KIB);
-    assert!(
-        sentence(&found).starts_with("400 strided reads on /scratch/table: 256 KiB every 9.00 MiB: "),
-        "{}",
-        sentence(&found)
-    );
-    assert_eq!(found["findings"][0]["severity"], "warn");
+    assert_eq!(assert_stated(&found, "DXT-I005", &facts)["severity"], "warn");
+    assert!(sentence(&found).contains(": 256 KiB every 9.00 MiB"), "{}", sentence(&found));
 }
 
 #[test]
@@ -227,6 +230,6 @@ fn a_few_hundred_small_requests_are_told_if_they_take_their_time() {
         report(vec![one], 1300)
     };
     let found = run(3000);
-    assert!(sentence(&found).starts_with("300 consecutive small writes could be merged into"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C030", &json!({"calls": 300, "operation": "writes"}));
     assert_eq!(saves_ms(&run(300), "DXT-C030"), None);
 }

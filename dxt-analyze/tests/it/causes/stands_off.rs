@@ -1,10 +1,11 @@
 //! Tests of outliers, and of ranks or nodes that only look like outliers: alternating nodes, groups with a file each, targets used by all,
 //! storage with spare capacity.
 
-use super::{MS, meet, report, saves_ms, sentence};
+use super::{MS, meet, report, saves_ms};
+use crate::common::facts::{assert_quiet, assert_stated, brief};
 use crate::common::{Builder, process};
 use dxt_synth::lustre::attribute as lustre;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
@@ -35,18 +36,19 @@ fn a_node_is_slow_though_the_others_are_of_two_kinds() {
     let own = |rank: u64| format!("/scratch/{rank}");
     // Nodes alternate between 4 and 6.5 ms; those of n3 take 14.
     let found = in_steps(own, |rank, _| if rank / 4 == 3 { 14_000 } else { 4_000 + rank / 4 % 2 * 2_500 });
-    assert!(sentence(&found).starts_with("Node n3 (4 processes) is slow: writes take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O003", &json!({"node": "n3", "calls": 4 * 10 * 4}));
     // Each node is a little slower than the one before: the last is no outlier.
     let found = in_steps(own, |rank, _| 4_000 + rank / 4 * 700);
-    assert!(!sentence(&found).contains(" is slow"), "{}", sentence(&found));
+    for code in ["DXT-O002", "DXT-O003", "DXT-O004", "DXT-O005"] {
+        assert_quiet(&found, code);
+    }
 }
 
 #[test]
 fn a_group_whose_file_nobody_else_uses_is_held_against_the_other_groups() {
     let found =
         in_steps(|rank| format!("/scratch/group{}", rank % 4), |rank, _| if rank % 4 == 2 { 12_000 } else { 4_000 });
-    let text = sentence(&found);
-    assert!(text.starts_with("File /scratch/group2 is slow") || text.starts_with("File group2 is slow"), "{text}");
+    assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/group2", "calls": 8 * 10 * 4}));
 }
 
 /// Returns the JSON report on 32 synthetic ranks. In each of ten steps, all write 4 MiB to four of eight storage targets, then to the other
@@ -77,10 +79,10 @@ fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
 #[test]
 fn targets_that_all_come_to_first_are_not_slow() {
     let found = in_a_convoy(|_| 2_000);
-    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
     // Slower targets are outliers, but cost no more than the additional time that they are busy.
     let found = in_a_convoy(|half| if half == 0 { 6_000 } else { 1_500 });
-    assert!(sentence(&found).contains("OST 0"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 32 * 10}));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((700..=1_900).contains(&saves), "{saves} of about 1440 ms");
 }

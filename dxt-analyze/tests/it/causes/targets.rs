@@ -1,8 +1,10 @@
 //! Tests of storage targets on which calls queue: slow targets, and overloaded ones.
 
 use super::{BARRIER, MS, report, saves_ms, sentence};
+use crate::common::facts::{assert_quiet, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
+use serde_json::json;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
@@ -46,7 +48,7 @@ fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> s
 fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others() {
     // Six ranks on each of eight targets; one target takes 7 ms instead of 1, so that a rank waits for the five before it: 42 ms each time.
     let found = before_targets(|rank| (rank % 8) as u32, |target| if target == 5 { 7000 } else { 1000 });
-    assert!(sentence(&found).starts_with("OST 5 is slow: writes take "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 5, "calls": 6 * 8 * 4}));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((700..=1300).contains(&saves), "{saves} of about 1000 ms");
 }
@@ -77,33 +79,33 @@ fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
         report((0..16).map(rank).collect(), 4000)
     };
     let one = found(true);
-    let expected = "Rank 5 or OST 5, which no other uses, is slow: writes take ";
-    assert!(sentence(&one).starts_with(expected), "{}", sentence(&one));
+    assert_stated(&one, "DXT-O002", &json!({"rank": 5, "ost": 5, "calls": 40}));
     // If another rank is as slow there, the target is to blame.
     let both = found(false);
-    assert!(sentence(&both).starts_with("OST 2 is slow: writes take "), "{}", sentence(&both));
+    assert_stated(&both, "DXT-O004", &json!({"ost": 2, "calls": 2 * 40}));
 }
 
 #[test]
 fn a_target_that_most_lies_on_is_overloaded() {
     // Half of the files on one of 13 targets.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
-    let text = "OST 0 is overloaded: 12.0 times as much is asked of it as of other OSTs";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 24 * 8 * 4}));
+    assert!(sentence(&found).contains("is overloaded: 12.0 times the load"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");
     // Two thirds of the files: their ranks are not slow either.
     let found = before_targets(|rank| if rank % 3 < 2 { 0 } else { 1 + (rank / 3 % 12) as u32 }, |_| 2000);
-    assert!(sentence(&found).starts_with("OST 0 is overloaded: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 32 * 8 * 4}));
+    assert!(sentence(&found).contains("is overloaded"), "{}", sentence(&found));
 }
 
 #[test]
 fn targets_that_serve_alike_are_no_matter() {
     let found = before_targets(|rank| (rank % 8) as u32, |_| 1500);
-    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
     // Twice as many files on one target, by chance, which hardly lengthens calls.
     let found = before_targets(|rank| if rank >= 42 { 3 } else { (rank % 7) as u32 }, |_| 1000);
-    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -124,12 +126,12 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
         one
     };
     let found = report((0..32).map(|number| rank(number, 4)).collect(), 3000);
-    let text = "One of OST 0, OST 1, OST 2, OST 3 (the same requests reach all of them) is slow: writes take ";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 16 * 30}));
+    assert!(sentence(&found).contains("One of OST 0, OST 1, OST 2, OST 3 ("), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((1000..=1400).contains(&saves), "{saves} of about 1200 ms");
     let found = report((0..32).map(|number| rank(number, 1)).collect(), 3000);
-    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
 }
 
 #[test]
@@ -158,13 +160,13 @@ fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
         report((0..64).map(rank).collect(), 1200)
     };
     let found = run(true);
-    let text = "All ranks read the same 1.00 MiB at byte 0 of /lus/table: 384 reads by 64 processes";
-    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/table", "offset": 0, "calls": 384}));
+    assert!(sentence(&found).contains("the same 1.00 MiB"), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("64 processes read "), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((500..=780).contains(&saves), "{saves} of 760 ms");
-    let queue = found["findings"].as_array().unwrap().iter().find(|one| one["code"] == "DXT-V006");
-    assert!(queue.is_none_or(|queue| queue["severity"] == "info"), "{queue:?}");
-    assert!(sentence(&run(false)).starts_with("Reads queue at OST 3: "), "{}", sentence(&run(false)));
+    assert_quiet(&found, "DXT-V006");
+    assert_stated(&run(false), "DXT-V006", &json!({"ost": 3}));
 }
 
 #[test]
@@ -192,11 +194,8 @@ fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
         report((0..24).map(rank).collect(), 2400)
     };
     let found = run(512);
-    assert!(
-        sentence(&found).contains("cross a stripe boundary though they would fit in one (and 23 other files alike)"),
-        "{}",
-        sentence(&found)
-    );
+    assert_stated(&found, "DXT-S002", &json!({}));
+    assert!(sentence(&found).contains("(and 23 other files)"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-S002").unwrap_or(0);
     assert!((200..=280).contains(&saves), "{saves} of half of 500 ms");
     assert_eq!(saves_ms(&run(0), "DXT-S002"), None);

@@ -1,8 +1,9 @@
 //! Tests of serialized ranks: the cost of doing I/O one after another.
 
 use super::{BARRIER, LOCK, MS, meet, report, saves_ms, sentence};
+use crate::common::facts::{assert_stated, brief};
 use crate::common::{Builder, process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns the JSON report on eight synthetic ranks in twelve rounds. In each round, a rank computes for `computes` ms, then the ranks
 /// write 1 MiB in 10 ms each, one after another. If `meet` is true, all synchronize after each round; otherwise never.
@@ -36,11 +37,11 @@ fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
     // A round takes 80 ms, of which each rank computes for 30 and waits for 40.
     let found = by_turns(30, false);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
-    assert!((400..=560).contains(&saves), "{saves} of 510 ms: {}", sentence(&found));
+    assert!((400..=560).contains(&saves), "{saves} of 510 ms: {}", brief(&found));
     // If all synchronize after each round, no rank computes meanwhile.
     let found = by_turns(30, true);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
-    assert!((700..=880).contains(&saves), "{saves} of 840 ms: {}", sentence(&found));
+    assert!((700..=880).contains(&saves), "{saves} of 840 ms: {}", brief(&found));
 }
 
 #[test]
@@ -71,8 +72,9 @@ fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time(
         report(all, now / MS + 1)
     };
     let found = run(true);
-    let said = "8 ranks write one after another in 6 phases, each as the one before ends: /scratch/report.0 and 5 other files: ";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C039", &json!({"file": "/scratch/report.0", "calls": 8 * 6}));
+    assert!(sentence(&found).contains("8 ranks write one at a time in 6 phases"), "{}", sentence(&found));
+    assert!(sentence(&found).contains("/scratch/report.0 and 5 other files"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((200..=230).contains(&saves), "{saves} of 6 times 35 ms");
     assert_eq!(saves_ms(&run(false), "DXT-C039"), None);
@@ -96,9 +98,9 @@ fn turns_of_groups_beside_each_other_are_told() {
         now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
-    let said =
-        "16 ranks, in 4 groups beside each other, write one after another in 6 phases, each as the one before ends: ";
-    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C039", &json!({"calls": 16 * 6}));
+    let words = "16 ranks, in 4 groups at the same time, write one at a time in 6 phases";
+    assert!(sentence(&found).contains(words), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((170..=210).contains(&saves), "{saves} of 6 times 30 ms");
 }
@@ -125,8 +127,8 @@ fn turns_that_a_lock_makes_are_the_locks() {
         now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
-    assert!(sentence(&found).starts_with("Processes wait "), "{}", sentence(&found));
-    assert!(sentence(&found).contains(" for file locks, in 48 calls: "), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V005", &json!({"reason": null}));
+    assert!(sentence(&found).contains("for file locks, in 48 calls"), "{}", sentence(&found));
 }
 
 /// Five ranks compute for 80 ms, then write one after another, 13 ms each. All ranks synchronize after each rank's write.
@@ -146,7 +148,7 @@ fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
         }
     }
     let found = report(all, now / MS + 1);
-    assert!(sentence(&found).starts_with("Ranks take turns"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C039", &json!({"calls": null}));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the meetings");
 }

@@ -1,8 +1,24 @@
 //! Tests of slow ranks, files, file regions and time periods.
 
 use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated, brief};
 use crate::common::{Builder, op, process};
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 use trace_format::meta::CommunicatorDef;
+
+/// Asserts that a finding's cost, in ms, is in a range.
+pub(super) fn assert_costs_ms(finding: &Value, range: RangeInclusive<u64>) {
+    assert!(finding["cost_ns"].as_u64().is_some_and(|ns| range.contains(&(ns / MS))), "not {range:?} ms: {finding}");
+}
+
+/// Returns the slow period that the verdict states; fails if it does not begin at `from_ms`.
+fn slow_from(found: &Value, from_ms: u64) -> &Value {
+    let slow = assert_stated(found, "DXT-V001", &json!({}));
+    let begin = slow["about"]["span_ns"][0].as_u64();
+    assert!(begin.is_some_and(|ns| ns.abs_diff(from_ms * MS) < 5 * MS), "not {from_ms} ms: {slow}");
+    slow
+}
 
 /// Returns four ranks in ten steps of 100 ms. In each step, a rank computes for 50 ms (rank 0: `rank_0_computes_ms`), then writes 1 MiB in
 /// 4 ms (rank 3: 40 ms).
@@ -47,17 +63,14 @@ fn a_slow_file_is_named() {
         one
     };
     let found = report((0..8).map(rank).collect(), 1000);
-    assert!(
-        sentence(&found).starts_with("File /scratch/part3 is slow: writes take 4.0 times as long"),
-        "{}",
-        sentence(&found)
-    );
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/part3", "calls": 320}));
+    assert_costs_ms(slow, 912..=1008);
     assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
 }
 
 /// Returns the JSON report on eight synthetic ranks that read blocks of two files, in `first_ms` ms per block of the first file and 5 ms of
 /// the second. If `by_turns` is true, blocks of both files alternate; otherwise one file follows the other.
-fn two_files(first_ms: u64, by_turns: bool) -> serde_json::Value {
+fn two_files(first_ms: u64, by_turns: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for call in 0..120_u64 {
@@ -85,9 +98,9 @@ fn two_files(first_ms: u64, by_turns: bool) -> serde_json::Value {
 #[test]
 fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     let found = two_files(10, true);
-    assert!(sentence(&found).starts_with("File /in/mesh is slow: reads take 1."), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
-    assert!((320..=420).contains(&saves), "{saves} of 400 ms");
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/in/mesh", "calls": 640}));
+    assert_costs_ms(slow, 3040..=3360);
+    assert_saves_ms(slow, 320.0..=420.0);
     // Equal times, or different periods: the period may then be the cause.
     assert_eq!(saves_ms(&two_files(6, true), "DXT-O005"), None);
     assert_eq!(saves_ms(&two_files(10, false), "DXT-O005"), None);
@@ -95,7 +108,7 @@ fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
 
 /// Returns the JSON report on eight synthetic ranks that synchronize, make ten rounds of computing and writing, and synchronize again. Rank
 /// 3 writes three times as long as the others, but computes `less` ms less in each round.
-fn ahead(less: u64) -> serde_json::Value {
+fn ahead(less: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         one.add("", BARRIER, 0, 0, 0, 10 * MS, 11 * MS);
@@ -116,38 +129,35 @@ fn ahead(less: u64) -> serde_json::Value {
 #[test]
 fn a_slow_rank_that_comes_to_the_end_a_round_ahead_costs_nothing() {
     let found = ahead(0);
-    assert!(sentence(&found).starts_with("Rank 3 is slow: writes take 2."), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
-    assert!((330..=420).contains(&saves), "{saves} of 400 ms");
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 3, "calls": 40}));
+    assert_costs_ms(slow, 380..=420);
+    assert_saves_ms(slow, 330.0..=420.0);
     // Rank 3 arrives 200 ms before the others: no round gets longer.
-    assert!(saves_ms(&ahead(60), "DXT-O002").unwrap_or(0) <= 2, "{}", sentence(&ahead(60)));
+    let found = ahead(60);
+    assert!(saves_ms(&found, "DXT-O002").unwrap_or(0) <= 2, "{}", brief(&found));
 }
 
 #[test]
 fn a_slow_half_of_the_ranks_is_named() {
     let found = writers(|rank, _| if rank % 2 == 1 { 6 } else { 2 });
-    assert!(
-        sentence(&found).starts_with("Ranks 1-7 by 2 are slow: writes take 2.9 times as long"),
-        "{}",
-        sentence(&found)
-    );
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 1, "calls": 400}));
+    assert_costs_ms(slow, 1520..=1680);
+    assert!(sentence(&found).starts_with("Ranks 1-7 by 2 "), "{}", sentence(&found));
     let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
-    assert!(sentence(&found).contains(" are slow: writes take 2.9"), "{}", sentence(&found));
-    let found = writers(|rank, _| 2 + rank);
-    assert!(!sentence(&found).contains("are slow"), "no two groups: {}", sentence(&found));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 5, "calls": 300}));
+    assert_costs_ms(slow, 1140..=1260);
+    // No two groups.
+    assert_quiet(&writers(|rank, _| 2 + rank), "DXT-O002");
 }
 
 #[test]
 fn storage_that_is_slow_from_a_moment_on_is_named() {
     let found = writers(|_, step| if step >= 40 { 6 } else { 2 });
-    let text = sentence(&found);
-    assert!(
-        text.starts_with("From 0.4") && text.contains("the writes take 2.9 times as long as at other times"),
-        "{text}"
-    );
+    let slow = slow_from(&found, 400);
+    assert_eq!(slow["about"]["calls"], 480);
+    assert_costs_ms(slow, 1824..=2016);
     // Alternating slowness is how the program works.
-    let found = writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 });
-    assert!(!sentence(&found).contains("other times"), "{}", sentence(&found));
+    assert_quiet(&writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 }), "DXT-V001");
 }
 
 #[test]
@@ -189,24 +199,21 @@ fn a_slow_part_of_a_file_is_named() {
         report((0..4).map(rank).collect(), 2560)
     };
     let found = passes(&|_, at| (96 << 20..128 << 20).contains(&at));
-    assert!(
-        sentence(&found).starts_with("32.0 MiB of /scratch/shared, from 96.0 MiB on, is slow: writes take 15"),
-        "{}",
-        sentence(&found)
-    );
-    assert_eq!(found["verdict"]["findings"][0]["about"]["offset"], 96 << 20);
-    let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
-    assert!((200..=240).contains(&saves), "{saves}");
+    let facts = json!({"file": "/scratch/shared", "offset": 96 << 20, "bytes": 32 << 20, "calls": 64});
+    let slow = assert_stated(&found, "DXT-O005", &facts);
+    assert_costs_ms(slow, 852..=940);
+    assert_saves_ms(slow, 200.0..=240.0);
     // Slow in the first pass only: the period is the cause.
     let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
-    assert!(sentence(&found).starts_with("From 0.4"), "{}", sentence(&found));
+    slow_from(&found, 480);
 }
 
 #[test]
 fn storage_that_is_slow_for_a_third_of_the_run_is_named() {
     let found = writers(|_, step| if (40..70).contains(&step) { 6 } else { 2 });
-    let text = sentence(&found);
-    assert!(text.starts_with("From 0.4") && text.contains("2.9 times as long as at other times"), "{text}");
+    let slow = slow_from(&found, 400);
+    assert_eq!(slow["about"]["calls"], 240);
+    assert_costs_ms(slow, 912..=1008);
 }
 
 #[test]
@@ -228,7 +235,8 @@ fn a_slow_rank_stands_before_the_size_of_all_requests() {
         one
     };
     let found = report((0..4).map(rank).collect(), 8000);
-    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take 3.9 times"), "{}", sentence(&found));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 1600}));
+    assert_costs_ms(slow, 4560..=5040);
     // The small writes' remaining saving is at most their time on the other ranks.
     let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
     assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
@@ -249,11 +257,11 @@ fn a_slow_folder_is_named() {
         one
     };
     let found = report((0..4).map(|rank| steps(12, rank)).collect(), 1600);
-    let text = sentence(&found);
-    assert!(text.starts_with("Files in /scratch/dump are slow: writes take 5."), "{text}");
-    assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (390..=410).contains(&ms)), "{}", found["findings"]);
-    let found = report((0..4).map(|rank| steps(3, rank)).collect(), 1600);
-    assert!(!sentence(&found).contains("/scratch/dump"), "files of two kinds: {}", sentence(&found));
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/dump", "calls": 160}));
+    assert_costs_ms(slow, 1520..=1680);
+    assert_saves_ms(slow, 390.0..=410.0);
+    // Files of two kinds.
+    assert_quiet(&report((0..4).map(|rank| steps(3, rank)).collect(), 1600), "DXT-O005");
 }
 
 #[test]
@@ -272,11 +280,10 @@ fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
         report_of(vec![(one, now / MS + 1)], 0)
     };
     let found = run(&|_| 20);
-    assert!(sentence(&found).starts_with("Files in /data/pm are slow: reads take "), "{}", sentence(&found));
-    assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (250..=330).contains(&ms)), "{}", found["findings"]);
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/data/pm", "calls": 20}));
+    assert_saves_ms(slow, 250.0..=330.0);
     // Only some of the files are slow.
-    let found = run(&|step| if step % 3 == 0 { 4 } else { 20 });
-    assert!(!sentence(&found).starts_with("Files in /data/pm"), "{}", sentence(&found));
+    assert_quiet(&run(&|step| if step % 3 == 0 { 4 } else { 20 }), "DXT-O005");
 }
 
 #[test]
@@ -294,7 +301,8 @@ fn two_slow_nodes_of_six_are_told_together() {
         one
     };
     let found = report((0..12).map(rank).collect(), 1600);
-    let text = sentence(&found);
-    assert!(text.starts_with("Node node1 (2 processes), node node4 (2 processes) are slow: writes take 3."), "{text}");
-    assert!(saves_ms(&found, "DXT-O003").is_some_and(|ms| (330..=370).contains(&ms)), "{}", found["findings"]);
+    let slow = assert_stated(&found, "DXT-O003", &json!({"node": "node1", "calls": 160}));
+    assert_costs_ms(slow, 1368..=1512);
+    assert_saves_ms(slow, 330.0..=370.0);
+    assert!(sentence(&found).contains("node4 (2 processes)"), "{}", sentence(&found));
 }

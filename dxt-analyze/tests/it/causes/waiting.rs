@@ -1,7 +1,9 @@
 //! Tests of dependencies between ranks: ranks that block others, and ranks that do not.
 
 use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, report, report_of, saves_ms, sentence, stepped};
+use crate::common::facts::{assert_found, assert_nothing_stated, assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{self, Builder, process};
+use serde_json::json;
 use trace_format::meta::ThreadDef;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::segment::{Segment, StreamId};
@@ -24,10 +26,9 @@ fn ranks_that_write_by_turns_from_step_to_step_are_serial() {
         report(stepped(&calls), 1000)
     };
     let found = turns(false);
-    assert!(sentence(&found).contains("only one process moves them"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
-    assert!((500..=620).contains(&saves), "{saves} of 600 ms");
-    assert!(!sentence(&turns(true)).contains("only one process"), "all at once");
+    assert_saves_ms(assert_stated(&found, "DXT-C039", &json!({})), 500.0..=620.0);
+    // All at once.
+    assert_quiet(&turns(true), "DXT-C039");
 }
 
 #[test]
@@ -46,12 +47,12 @@ fn threads_that_never_read_at_once_are_named() {
         report(vec![one], 820)
     };
     let found = threads(&|call| (call % 4, call));
-    assert!(sentence(&found).starts_with("The 4 threads of pid "), "{}", sentence(&found));
-    assert_eq!(saves_ms(&found, "DXT-V012"), Some(600));
+    assert_saves_ms(assert_stated(&found, "DXT-V012", &json!({"time_ns": 800 * MS})), 600.0..601.0);
+    assert!(sentence(&found).contains("4 I/O threads of pid "), "{}", sentence(&found));
     let at_once = threads(&|call| (call % 4, call / 4 * 4));
-    assert!(!sentence(&at_once).contains("threads"), "{}", sentence(&at_once));
-    let behind = threads(&|call| (call / 25, call));
-    assert!(!sentence(&behind).contains("threads"), "one when the other has gone: {}", sentence(&behind));
+    assert_quiet(&at_once, "DXT-V012");
+    // One when the other has gone.
+    assert_quiet(&threads(&|call| (call / 25, call)), "DXT-V012");
 }
 
 #[test]
@@ -71,9 +72,11 @@ fn who_serves_others_that_need_not_wait_is_not_blamed() {
         };
         report((0..4).map(rank).collect(), 1000)
     };
-    assert!(sentence(&server(15)).starts_with("Nothing stands out"), "{}", sentence(&server(15)));
+    assert_nothing_stated(&server(15));
     // A server that is busy all the time blocks the others.
-    assert!(sentence(&server(80)).starts_with("Rank 3 writes 100 % of the bytes"), "{}", sentence(&server(80)));
+    let found = server(80);
+    assert_stated(&found, "DXT-C013", &json!({"rank": 3, "bytes": 10 << 20}));
+    assert!(sentence(&found).contains("writes 100 % of the bytes"), "{}", sentence(&found));
 }
 
 #[test]
@@ -91,7 +94,8 @@ fn uneven_reads_before_the_first_meeting_are_told_however_late_it_is() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1000);
-    assert!(sentence(&found).starts_with("Rank 2 reads 3.1 times as much as the mean"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C014", &json!({"rank": 2, "bytes": 60 << 20}));
+    assert!(sentence(&found).contains("reads 3.1 times"), "{}", sentence(&found));
 }
 
 #[test]
@@ -136,16 +140,13 @@ fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
         };
         report((0..4).map(rank).collect(), 800)
     };
-    let title = |found: &serde_json::Value| {
-        let all = found["findings"].as_array().cloned().unwrap_or_default();
-        let locks = all.iter().find(|one| one["code"] == "DXT-L001").expect("locks");
-        (locks["title"].as_str().unwrap_or_default().to_owned(), found["verdict"].to_string())
-    };
-    let (atomic, all) = title(&run(false));
-    assert!(atomic.contains("around each read or write (atomic mode, or NFS)"), "{atomic}");
-    assert!(all.contains("MPI_File_set_atomicity(fh, 0)"), "{all}");
-    let (sieving, all) = title(&run(true));
-    assert!(sieving.contains("for file locks, in 80 calls") && !all.contains("atomicity"), "{sieving}");
+    let atomic = run(false);
+    assert_stated(&atomic, "DXT-L001", &json!({"reason": "atomic_mode"}));
+    assert!(atomic["verdict"].to_string().contains("MPI_File_set_atomicity(fh, 0)"), "{}", atomic["verdict"]);
+    let sieving = run(true);
+    let locks = assert_found(&sieving, "DXT-L001", &json!({"reason": null}));
+    assert!(locks["title"].as_str().is_some_and(|title| title.contains(" 80 calls")), "{locks}");
+    assert!(!sieving["verdict"].to_string().contains("atomicity"), "{}", sieving["verdict"]);
 }
 
 /// Returns process `number` of a process pool: the parent (0) or one of its children (1, 2, ...).
@@ -181,8 +182,8 @@ fn of_a_pool_only_those_who_work_share_the_work() {
         (one, calls * 10 + 50)
     };
     let found = pool((0..4).map(child));
-    let expected = "Pid 102 writes 2.0 times as much as the mean of all processes, and the others wait";
-    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C014", &json!({"rank": null, "bytes": 90 << 20}));
+    assert!(sentence(&found).starts_with("Pid 102 writes 2.0 times "), "{}", sentence(&found));
 }
 
 #[test]
@@ -197,9 +198,8 @@ fn a_slow_worker_of_a_pool_is_waited_for_however_much_time_the_others_have() {
         (one, 990)
     };
     let found = pool((0..5).map(child));
+    assert_saves_ms(assert_stated(&found, "DXT-O002", &json!({"rank": null, "calls": 18})), 800.0..=880.0);
     assert!(sentence(&found).starts_with("Pid 103 is slow: writes take 24.9 times"), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
-    assert!((800..=880).contains(&saves), "{saves} of 864 ms");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_shell_that_starts_ranks_is_no_worker() {
         one
     };
     let found = report((-1..4).map(rank).collect(), 600);
-    assert!(sentence(&found).starts_with("Nothing stands out"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
     assert_eq!(found["verdict"]["ledger"]["no_io_ns"], 4 * 400 * MS, "of the ranks alone");
 }
 
@@ -233,7 +233,7 @@ fn a_shell_around_each_rank_is_no_worker_either() {
         one
     };
     let found = report_of((0..4).flat_map(|k| [(shell(k), 600), (rank(k), 600)]).collect(), 4);
-    assert!(sentence(&found).starts_with("Nothing stands out"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
     assert_eq!(found["verdict"]["ledger"]["no_io_ns"], 4 * 400 * MS, "of the ranks alone");
 }
 
@@ -275,7 +275,8 @@ fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1000);
-    assert!(sentence(&found).starts_with("Rank 0 writes 100 % of the bytes"), "{}", sentence(&found));
+    assert_stated(&found, "DXT-C013", &json!({"rank": 0, "bytes": 9 << 20}));
+    assert!(sentence(&found).contains("writes 100 % of the bytes"), "{}", sentence(&found));
     assert!(saves_ms(&found, "DXT-V013").is_none_or(|ms| ms < 30), "{}", sentence(&found));
 }
 
@@ -289,7 +290,8 @@ fn neighbours_of_a_slow_rank_are_not_called_late() {
         from + if rank == 0 { takes } else { 51 * MS }
     };
     let found = report(stepped(&calls), 1000);
-    assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
+    assert_quiet(&found, "DXT-V013");
+    assert_quiet(&found, "DXT-L003");
 }
 
 /// Returns the JSON report on six synthetic ranks in eight steps of about 100 ms of computing, given by `computes(rank, step)` in ms. In
@@ -323,11 +325,10 @@ fn neighbours(every: u64, computes: &dyn Fn(u64, u64) -> u64) -> serde_json::Val
 #[test]
 fn who_waits_for_messages_of_a_slow_rank_does_not_make_it_cheap() {
     let even = |_: u64, _: u64| 100;
-    for (every, expected) in [(2, 320), (1, 640)] {
+    for (every, expected) in [(2, 320.0), (1, 640.0)] {
         let found = neighbours(every, &even);
-        assert!(sentence(&found).starts_with("Rank 2 is slow"), "{}", sentence(&found));
-        let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
-        assert!((expected * 8 / 10..=expected).contains(&saves), "{saves} of {expected} ms");
+        let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 8 / every}));
+        assert_saves_ms(slow, expected * 0.8..=expected);
     }
     // A rank that computes longer at each step waits for no other: the slow rank's writes then block no one.
     let rank = |rank: u64| {

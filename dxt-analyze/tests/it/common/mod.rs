@@ -12,6 +12,8 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Region, ThreadSegments, file};
 
+pub(crate) mod facts;
+
 /// Operation codes in the operation table of [`job`].
 pub(crate) mod op {
     pub(crate) const POSIX_OPEN: u16 = 1;

@@ -104,7 +104,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
         assert!((3900..4400).contains(&longer_ms), "{slow}");
     }
     let people = common::stdout(&["corpus", text(folder.path())], 0);
-    assert!(people.contains("Of 5 runs of app that did the same, run-2 was slow from "), "{people}");
+    assert!(people.contains("Of 5 runs of app with the same I/O, run-2 was slow from "), "{people}");
     let rows = common::stdout(&["corpus", "--format", "csv", "--table", "slow_runs", text(folder.path())], 0);
     let rows: Vec<&str> = rows.lines().collect();
     assert!(rows.len() == 3 && rows[0].starts_with("job,program,others,does,from_s,"), "{rows:?}");
@@ -141,7 +141,7 @@ fn runs_that_are_alike_are_not_blamed() {
     runs(folder.path(), 5, |_, _| 1);
     let report = corpus(&[text(folder.path())], 0);
     assert_eq!(slow_runs(&report), &Vec::<Value>::new());
-    assert!(!common::stdout(&["corpus", text(folder.path())], 0).contains("did the same"));
+    assert!(!common::stdout(&["corpus", text(folder.path())], 0).contains("with the same I/O"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     let from_ms = slow_runs(&report)[0]["from_ns"].as_u64().unwrap() / MS;
     assert!((210..290).contains(&from_ms), "{report}");
     let sentence = slow_runs(&report)[0]["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("Of 5 runs of app that did the same, late was slow from "), "{sentence}");
+    assert!(sentence.starts_with("Of 5 runs of app with the same I/O, late was slow from "), "{sentence}");
     // Earlier slow runs are no reference, and are not reported again.
     put("well", 10, 8, &|_, _| 1);
     put("again", 11, 7, &from_half_time);

@@ -105,7 +105,7 @@ fn of_many_calls_the_longest_are_kept_and_the_others_merged() {
     for most in [2, 7, 40, 1000, 20_000] {
         let place = folder.path().join(format!("{most}.json"));
         let said = export("perfetto", &place, &["--most", &most.to_string(), &path], 0);
-        assert!(said.contains("of 180,000 calls are slices of their own"), "{said}");
+        assert!(said.contains("of 180,000 calls have slices of their own"), "{said}");
         assert!(said.contains("--time "), "{said}");
         let opened = open(&place);
         assert!(opened.slices.len() as u64 <= most, "{} of {most}", opened.slices.len());

@@ -82,7 +82,8 @@ fn what_a_new_destination_lacks_is_said() {
     };
     assert_eq!(run(&[]), "");
     let said = run(&["--to", "events:events"]);
-    let new = "events:events: it is new beside this state: 102 calls that were passed on before are not there";
+    let new =
+        "events:events: this destination is not in the saved state: it lacks 102 calls that were delivered before";
     assert_eq!(said.matches(new).count(), 1, "{said}");
     // No longer new.
     assert_eq!(run(&["--to", "events:events"]), "");
@@ -168,7 +169,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     let second = Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "300ms"]));
     let (_, said) = second.end_with(3);
     assert!(
-        said.contains("1 lines of files/pending.jsonl are no calls") && said.contains("is in a file now"),
+        said.contains("1 lines of files/pending.jsonl are not calls") && said.contains("are now in a Parquet file"),
         "{said}"
     );
     let all = parts(&scratch);

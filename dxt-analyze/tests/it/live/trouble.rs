@@ -108,10 +108,10 @@ fn what_cannot_be_watched_is_said_at_once() {
     let output = live().arg(&late).args(["--for", "300ms"]).output().unwrap();
     let (code, said) = ended(&output);
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches(&format!("{} is not there: it is waited for", late.display())).count(), 1, "{said}");
+    assert_eq!(said.matches(&format!("{} does not exist: waiting for it", late.display())).count(), 1, "{said}");
     // Missing default directories are not reported.
     let (code, said) = ended(&live().env_remove("DXT_SPOOL").args(["--for", "100ms"]).output().unwrap());
-    assert_eq!((code, said.contains("not there")), (Some(0), false), "{said}");
+    assert_eq!((code, said.contains("does not exist")), (Some(0), false), "{said}");
     // Directory that no other user may read.
     let closed = tempfile::tempdir().unwrap();
     std::fs::set_permissions(closed.path(), std::fs::Permissions::from_mode(0o000)).unwrap();
@@ -163,7 +163,7 @@ fn what_cannot_be_opened_yet_is_opened_later() {
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     let (_, said) = agent.end();
-    assert!(said.contains("processes are not watched yet: 40 files at most may be open here"), "{said}");
+    assert!(said.contains("processes are not watched yet: at most 40 files can be open"), "{said}");
     assert!(!said.contains("unseen"), "{said}");
 }
 

@@ -60,7 +60,7 @@ fn sums_arrive_also_at_a_server_that_comes_later_and_goes_for_a_while() {
     // No server yet; the problem is reported once.
     outlet.interval(&interval(now, 3));
     let said = until("what is said", || outlet.messages().pop());
-    assert!(said.contains("tried again"), "{said}");
+    assert!(said.contains("retrying"), "{said}");
     let Some(server) = victoria.start(folder.path()) else { return };
     let group = r#"{job="a job, \"of\" x=y",file_system="/scratch lustre",ranks="0-31",op="write",nested="false"}"#;
     until("the first", || (victoria.sum(&format!("dxt_calls{group}")) == 3.0).then_some(()));

@@ -115,7 +115,7 @@ fn what_is_dropped_is_told_in_the_stream() {
     outlet.end();
     assert_eq!((outlet.dropped(), broker.messages()), (dropped, all.len() as u64 - dropped + 1));
     let screen = broker.read_of(&[], true).0.replace(',', "");
-    assert!(screen.contains(&format!("{dropped} events were not taken by a destination")), "{screen}");
+    assert!(screen.contains(&format!("{dropped} events were not accepted by a destination")), "{screen}");
     assert!(screen.contains("POSIX write") && screen.contains(" on node1"), "{screen}");
 }
 
@@ -137,7 +137,7 @@ fn what_was_unseen_is_told_though_calls_are_dropped() {
     let Some(_server) = broker.start() else { return };
     outlet.end();
     let screen = broker.read_of(&[], true).0;
-    assert!(screen.contains("3 processes came and went unseen"), "{screen}");
+    assert!(screen.contains("3 processes started and ended unobserved"), "{screen}");
 }
 
 /// Numbers in messages are bounded: anyone with access to a message stream may write anything to it.
@@ -163,8 +163,8 @@ fn what_agents_claim_has_bounds() {
         }
     });
     let screen = broker.read_of(&[], true).0.replace(',', "");
-    assert!(screen.contains(&format!("{} processes came and went unseen", u64::MAX)), "{screen}");
-    assert!(screen.contains(&format!("{} events were not taken", u64::MAX)), "{screen}");
+    assert!(screen.contains(&format!("{} processes started and ended unobserved", u64::MAX)), "{screen}");
+    assert!(screen.contains(&format!("{} events were not accepted", u64::MAX)), "{screen}");
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn processes_that_came_and_went_unseen_are_told_in_the_stream_once() {
     agent(None, &[1]);
     let path = broker.folder.path().join("intervals");
     let (screen, said) = (broker.read(&[]).0, broker.read(&["--to", &format!("intervals:{}", path.display())]).1);
-    assert!(screen.contains("6 processes came and went unseen"), "{screen}");
-    assert!(said.contains("6 processes came and went unseen"), "{said}");
+    assert!(screen.contains("6 processes started and ended unobserved"), "{screen}");
+    assert!(said.contains("6 processes started and ended unobserved"), "{said}");
     let text = std::fs::read_to_string(path).unwrap();
     let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last["not_seen"]["spools"], 6, "{text}");

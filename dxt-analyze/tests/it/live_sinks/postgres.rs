@@ -207,7 +207,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     first.end();
     let rows = "SELECT count(*) FROM dxt_events";
     assert_eq!((cluster.number(rows), first.dropped(), first.is_behind()), (Some(all.len() as i64), 0, false));
-    assert!(first.messages().iter().any(|said| said.contains("takes everything again")));
+    assert!(first.messages().iter().any(|said| said.contains("accepts everything again")));
     // Another agent reads the same calls with a slightly better estimate of the clock.
     let mut again = all.clone();
     again.iter_mut().for_each(|event| event.start_unix_ns += 3);
@@ -375,7 +375,7 @@ fn without_a_server_the_agent_goes_on_and_counts() {
     let sums = std::fs::read_to_string(folder.path().join("sums")).unwrap();
     let last: serde_json::Value = serde_json::from_str(sums.lines().last().unwrap()).unwrap();
     assert_eq!(last["not_seen"]["dropped"], events, "{last}");
-    assert!(said.contains(&format!("{events} events were not taken")) && !said.contains("secret"), "{said}");
+    assert!(said.contains(&format!("{events} events were not accepted")) && !said.contains("secret"), "{said}");
 }
 
 fn lines(folder: &Path) -> String {

@@ -121,7 +121,7 @@ fn no_password_is_said_whatever_is_wrong() {
     });
     let output = agent().arg(format!("/nonexistent/me:{SECRET}@h")).args(["--for", "100ms"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("...@h is not there") && !said.contains(SECRET), "{said}");
+    assert!(said.contains("...@h does not exist") && !said.contains(SECRET), "{said}");
     let output = agent().args(["--for", "1s", "--from", &format!("http://me:{SECRET}@127.0.0.1/a")]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && !said.contains(SECRET), "{said}");

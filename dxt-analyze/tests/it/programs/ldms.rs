@@ -83,7 +83,7 @@ fn a_program_that_ends_or_hangs_stops_nothing_and_what_it_leaves_is_counted() {
         let output = watch(&scratch, &path, &["--to", "ldms"], &[]);
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(3) && begun.elapsed().as_secs() < 40, "{err}");
-        assert!(err.contains("events were not taken by a destination"), "{err}");
+        assert!(err.contains("events were not accepted by a destination"), "{err}");
     }
 }
 

@@ -50,8 +50,8 @@ fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
     for (name, why) in [
         ("link.spool", "symbolic link"),
         ("dangling.spool", "symbolic link"),
-        ("folder.spool", "no regular file"),
-        ("pipe.spool", "no regular file"),
+        ("folder.spool", "not a regular file"),
+        ("pipe.spool", "not a regular file"),
         (good, "the spill beside it"),
     ] {
         assert!(said.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {said}");
@@ -155,7 +155,7 @@ fn a_spool_that_was_cut_is_no_whole_one_and_stays() {
         if let Some(missing) = missing {
             assert!(said.contains(&missing.to_string()), "{missing}: {said}");
             let people = stdout(&["recover", "-o", output.to_str().unwrap(), &path], 3);
-            assert!(people.contains(&format!("{missing} bytes that were in use are missing")), "{people}");
+            assert!(people.contains(&format!("lacks {missing} bytes that were in use")), "{people}");
         }
         if recovered.is_some() {
             // The trace reports the missing bytes, if there is a trace.

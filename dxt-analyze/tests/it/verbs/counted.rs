@@ -82,7 +82,7 @@ fn a_counters_trace_is_complete_and_says_what_the_full_one_says() {
     assert_eq!(found["profiles"][0]["sizes"][0], serde_json::json!({"value": 100, "count": 67, "over": 0}));
     assert_eq!(json(&["summary", "--format", "json", &full], 0)["profiles"].as_array().map(Vec::len), Some(0));
     let text = stdout(&["summary", &counters], 0);
-    assert!(text.contains("none, as asked for (DXT_ENABLE=counters): 202 calls are counted"), "{text}");
+    assert!(text.contains("none, as configured (DXT_ENABLE=counters): 202 calls are counted"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("4900 (33 %)"), "{text}");
     let csv = stdout(&["summary", "--format", "csv", "--table", "profiles", &counters], 0);
     assert!(csv.starts_with("file,layer,accesses,switches"), "{csv}");
@@ -98,10 +98,10 @@ fn a_counters_trace_is_complete_and_says_what_the_full_one_says() {
     assert_eq!(stdout(&["dump", "--format", "csv", &counters], 0).lines().count(), 1);
 
     assert!(stdout(&["check", &counters], 0).contains("1 complete"));
-    assert!(stdout(&["outliers", &counters], 0).contains("counters and no single operations"));
-    assert!(stdout(&["outliers", "--by", "ost", &counters], 0).contains("counters and no offsets"));
+    assert!(stdout(&["outliers", &counters], 0).contains("counters but no single operations"));
+    assert!(stdout(&["outliers", "--by", "ost", &counters], 0).contains("counters but no offsets"));
     assert!(stdout(&["outliers", "--by", "file", &counters], 0).contains("POSIX write"));
-    assert!(stdout(&["stripes", &counters], 0).contains("202 operations were counted"));
+    assert!(stdout(&["stripes", &counters], 0).contains("202 operations have only counters"));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     assert!(dump.lines().any(|line| line.contains("(of 8 ranks)") && line.contains("/some")), "{dump}");
     assert!(dump.lines().any(|line| line.contains("(of 64 ranks)") && line.contains("/all")), "{dump}");
     let causes = stdout(&["causes", &path], 0);
-    assert!(causes.contains("8 of 64 ranks") && !causes.contains("all ranks on a file"), "{causes}");
+    assert!(causes.contains("8 of 64 ranks") && !causes.contains("all ranks on a shared file"), "{causes}");
     // Different ranks on different files have their own times; the time on the file of all ranks is added.
     let layers = json(&["layers", "--format", "json", &path], 0);
     let rows = layers["layers"].as_array().unwrap();
@@ -239,7 +239,10 @@ fn without_times_no_verb_shows_one() {
     }
     let page = folder.path().join("page.html");
     let text = stdout(&["report", "-o", page.to_str().unwrap(), &path], 0);
-    assert!(text.contains("What I/O costs cannot be told without times") && !text.contains("bottleneck"), "{text}");
+    assert!(
+        text.contains("The cost of I/O is unknown without times of calls") && !text.contains("bottleneck"),
+        "{text}"
+    );
     assert!(!std::fs::read_to_string(&page).unwrap().contains(">0 ns<"));
     let summary = json(&["summary", "--format", "json", &path], 0);
     assert_eq!((&summary["missing"]["untimed"], summary["job"]["runtime_ns"].as_u64() > Some(0)), (&true.into(), true));

@@ -369,8 +369,8 @@ fn check_shows_how_long_writing_the_trace_took() {
     let text = stdout(&["check", &path], 0);
     assert!(text.contains("compress") && text.contains("3.00 µs"), "{text}");
     // The repair stage did not run and has no time.
-    let mend = text.lines().find(|line| line.contains("mend")).unwrap();
-    assert!(!mend.contains("ns") && mend.contains('-'), "{mend}");
+    let repair = text.lines().find(|line| line.contains("repair")).unwrap();
+    assert!(!repair.contains("ns") && repair.contains('-'), "{repair}");
     let csv = stdout(&["check", "--format", "csv", "--table", "flush", &path], 0);
     assert!(csv.starts_with("job,stage,processes,mean_s,longest_s,longest_rank,bytes_in,bytes_out,ratio"), "{csv}");
 

@@ -2,6 +2,7 @@
 
 use super::truth::{Injected, Named, Right, Truth, Unit};
 use super::verdict::{Finding, KINDS, Verdict};
+use serde_json::Value;
 
 /// Minimum time lost for severity `high`, as a share of the run time.
 const HIGH: f64 = 0.10;
@@ -83,19 +84,13 @@ fn names(fault: &Injected, finding: &Finding) -> bool {
 }
 
 fn is_right(right: &Right, finding: &Finding) -> bool {
-    // File names in the title are skipped.
-    let title: Vec<&str> = finding.title.split_whitespace().filter(|word| !word.starts_with('/')).collect();
-    let text = format!("{} {}", finding.code, title.join(" ")).to_lowercase();
-    let has = |list: &Vec<String>| list.iter().any(|word| begins_a_word(&text, word));
-    right.words.iter().all(has) && !has(&right.never) && accuses(&right.unit, finding)
-}
-
-/// Returns true if `what` occurs at the beginning of a word or number: `ost` is not in `cost`, nor `1 of` in `21 of`.
-fn begins_a_word(text: &str, what: &str) -> bool {
-    let of_one_kind = |a: char, b: char| (a.is_alphabetic() && b.is_alphabetic()) || (a.is_numeric() && b.is_numeric());
-    let first = what.chars().next().unwrap_or(' ');
-    text.match_indices(what)
-        .any(|(at, _)| !text[..at].chars().next_back().is_some_and(|before| of_one_kind(before, first)))
+    let stated = finding.about.get("operation").and_then(Value::as_str);
+    let is_of = |wanted: &str| stated.is_none_or(|stated| stated.contains(wanted));
+    right.codes.contains(&finding.code)
+        && right.operation.as_deref().is_none_or(is_of)
+        && right.has.iter().all(|fact| finding.has(fact))
+        && !right.lacks.iter().any(|fact| finding.has(fact))
+        && accuses(&right.unit, finding)
 }
 
 /// Returns true if the finding accuses the right rank, node or OST, and no other. In addition to a rank, it may name the rank's node.
@@ -157,12 +152,16 @@ mod tests {
         of.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    const OTHER: &str = r#"{"code": "DXT-X001", "severity": "high", "title": "rank 7 is slow", "about": {"rank": 7}}"#;
+    const OTHER: &str = r#"{"code": "DXT-O002", "severity": "high", "title": "slow", "about": {"rank": 7}}"#;
+
+    fn finding(code: &str, about: &str) -> Finding {
+        Finding { code: code.into(), about: serde_json::from_str(about).unwrap(), ..Finding::default() }
+    }
 
     #[test]
     fn another_rank_is_wrong_and_the_right_one_is_found_behind_it() {
-        let truth = truth(Right::words(&[]).about("rank", &numbers(&["5"])), 300);
-        let right = r#"{"code": "X", "severity": "warn", "title": "slow", "about": {"rank": 5, "node": "n0"}, "saves_ns": 200}"#;
+        let truth = truth(Right::codes(&["DXT-O002"]).about("rank", &numbers(&["5"])), 300);
+        let right = r#"{"code": "DXT-O002", "severity": "warn", "about": {"rank": 5, "node": "n0"}, "saves_ns": 200}"#;
         let score = score(&truth, &verdict(&format!("{OTHER},{right}")));
         assert!(!score.right() && score.in_the_first_three());
         assert_eq!((score.found.as_slice(), score.severity), ([Some(1)].as_slice(), Some(false)));
@@ -170,53 +169,41 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_may_stand_in_the_title_alone_and_fifty_is_not_five() {
-        let right = Right::words(&[]).about("rank", &numbers(&["5"]));
-        let of = |title: &str| Finding { title: title.into(), ..Finding::default() };
-        assert!(is_right(&right, &of("rank 5 is slow")) && is_right(&right, &of("calls of rank 5, on node n3")));
-        assert!(!is_right(&right, &of("rank 50 is slow")) && !is_right(&right, &of("5 ranks are slow")));
-        assert!(!is_right(&right, &of("rank 5 is slow on OST 3")));
-    }
-
-    #[test]
     fn a_cause_without_a_unit_accuses_nobody() {
-        let right = Right::words(&[&["small"], &["write"]]);
-        let of = |about: &str| Finding {
-            title: "Small writes".into(),
-            about: serde_json::from_str(about).unwrap(),
-            ..Finding::default()
-        };
+        let right = Right::codes(&["X", "Y"]);
+        let of = |about: &str| finding("Y", about);
         assert!(is_right(&right, &of(r#"{"file": "/a", "rank": null}"#)) && is_right(&right, &of("{}")));
         assert!(!is_right(&right, &of(r#"{"node": "n1"}"#)) && !is_right(&right, &of(r#"{"osts": [1]}"#)));
     }
 
     #[test]
-    fn words_and_numbers_are_whole_where_they_begin() {
-        assert!(
-            begins_a_word("4kib on ost 3", "kib")
-                && begins_a_word("sieving", "siev")
-                && begins_a_word("1 of 9", "1 of ")
-        );
-        assert!(!begins_a_word("it costs", "ost") && !begins_a_word("21 of 90", "1 of ") && !begins_a_word("", "a"));
+    fn the_code_counts_and_the_title_does_not() {
+        let titled = |code: &str| Finding { title: "rank 5 of X".into(), ..finding(code, "{}") };
+        let of_rank = Right::codes(&["X"]).about("rank", &numbers(&["5"]));
+        assert!(is_right(&Right::codes(&["X"]), &titled("X")) && !is_right(&Right::codes(&["X"]), &titled("X1")));
+        assert!(!is_right(&of_rank, &titled("X")));
     }
 
     #[test]
-    fn names_of_files_are_no_words() {
-        let right = Right::words(&[&["flush"]]);
-        let of = |title: &str| Finding { title: title.into(), ..Finding::default() };
-        assert!(is_right(&right, &of("4 flushes of /a/b")) && !is_right(&right, &of("4 writes of /a/flush.dat")));
+    fn other_facts_are_wrong() {
+        let right = |right: &Right, about: &str| is_right(right, &finding("X", about));
+        let reads = Right::codes(&["X"]).of("read");
+        assert!(right(&reads, r#"{"operation": "small reads"}"#) && right(&reads, "{}"));
+        assert!(!right(&reads, r#"{"operation": "writes"}"#));
+        assert!(!right(&reads.with("operation"), "{}"));
+        let (with, without) = (Right::codes(&["X"]).with("span_ns"), Right::codes(&["X"]).without("span_ns"));
+        for (about, has) in [(r#"{"span_ns": [1, 2]}"#, true), (r#"{"span_ns": null}"#, false), ("{}", false)] {
+            assert_eq!((right(&with, about), right(&without, about)), (has, !has), "{about}");
+        }
     }
 
     #[test]
     fn targets_are_numbers_however_they_are_written_and_lists_are_whole() {
-        let right = Right::words(&[]).about("ost", &numbers(&["3", "7"]));
-        let of = |about: &str| Finding { about: serde_json::from_str(about).unwrap(), ..Finding::default() };
-        assert!(
-            ["{\"ost\": 3}", "{\"ost\": \"OST0007\"}", "{\"osts\": [3, 7]}"]
-                .iter()
-                .all(|one| is_right(&right, &of(one)))
-        );
-        assert!(["{\"ost\": 4}", "{\"osts\": [3, 4]}", "{}"].iter().all(|one| !is_right(&right, &of(one))));
+        let right = Right::codes(&["X"]).about("ost", &numbers(&["3", "7"]));
+        let is = |about: &&str| is_right(&right, &finding("X", about));
+        assert!([r#"{"ost": 3}"#, r#"{"ost": "OST0007"}"#, r#"{"osts": [3, 7]}"#].iter().all(is));
+        let wrong = [r#"{"ost": 4}"#, r#"{"ost": 30}"#, r#"{"osts": [3, 4]}"#, r#"{"ost": 3, "rank": 5}"#, "{}"];
+        assert!(!wrong.iter().any(is));
     }
 
     #[test]
@@ -227,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_healthy_job_is_right_when_nothing_is_loud() {
-        let healthy = Truth { faults: Vec::new(), ..truth(Right::words(&[]), 0) };
+        let healthy = Truth { faults: Vec::new(), ..truth(Right::codes(&[]), 0) };
         assert!(!score(&healthy, &verdict(OTHER)).right());
         let quiet = score(&healthy, &verdict(&OTHER.replace("high", "info")));
         assert!(quiet.right() && quiet.misleading.is_empty());

@@ -147,14 +147,13 @@ fn said(code: &str, severity: &str, title: &str) -> String {
     if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
 }
 
-/// Returns a short form of the right answer for the strongest fault: the rank, node or OST, or else the first words of the criterion.
+/// Returns a short form of the right answer for the strongest fault: the rank, node or OST, or else the first codes of the criterion.
 fn expected(score: &Score) -> String {
     let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
         return "nothing over info".into();
     };
-    let words = || right.words.iter().map(|list| list[..list.len().min(2)].join("/")).collect::<Vec<_>>().join(" + ");
     match &right.unit {
         Named::Must(unit) => format!("{} {}", unit.kind, unit.of.join(" or ")),
-        _ => words(),
+        _ => right.codes[..right.codes.len().min(2)].join("/"),
     }
 }

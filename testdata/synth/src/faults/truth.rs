@@ -35,13 +35,17 @@ pub struct Injected {
     pub right: Vec<Right>,
 }
 
-/// Criterion by which a finding counts as naming a fault.
+/// Criterion by which a finding counts as naming a fault: code and facts. Titles do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {
-    /// Lists of words. Of each list, at least one word must occur in the finding's code or title (lower case).
-    pub words: Vec<Vec<String>>,
-    /// Words that must not occur in the finding.
-    pub never: Vec<String>,
+    /// Codes of right findings, the most likely first.
+    pub codes: Vec<String>,
+    /// Word in the fact `operation`, such as `read`. A finding that states no operation is accepted.
+    pub operation: Option<String>,
+    /// Names of facts that the finding must have.
+    pub has: Vec<String>,
+    /// Names of facts that the finding must not have.
+    pub lacks: Vec<String>,
     /// Rank, node or OST that the finding must or may accuse.
     pub unit: Named,
 }
@@ -68,17 +72,31 @@ pub struct Unit {
 }
 
 impl Right {
-    /// Returns a criterion that requires one word of each list, and that no rank, node or OST is accused.
+    /// Returns a criterion that requires one of these codes, and that no rank, node or OST is accused.
     #[must_use]
-    pub fn words(words: &[&[&str]]) -> Self {
-        let owned = |list: &&[&str]| list.iter().map(|word| (*word).to_owned()).collect();
-        Self { words: words.iter().map(owned).collect(), never: Vec::new(), unit: Named::Nobody }
+    pub fn codes(codes: &[&str]) -> Self {
+        let codes = codes.iter().map(|code| (*code).to_owned()).collect();
+        Self { codes, operation: None, has: Vec::new(), lacks: Vec::new(), unit: Named::Nobody }
     }
 
-    /// Adds words that must not occur in the finding.
+    /// Rejects findings that state an operation without this word in its name.
     #[must_use]
-    pub fn never(mut self, words: &[&str]) -> Self {
-        self.never.extend(words.iter().map(|word| (*word).to_owned()));
+    pub fn of(mut self, operation: &str) -> Self {
+        self.operation = Some(operation.into());
+        self
+    }
+
+    /// Requires that the finding has this fact.
+    #[must_use]
+    pub fn with(mut self, fact: &str) -> Self {
+        self.has.push(fact.into());
+        self
+    }
+
+    /// Requires that the finding does not have this fact.
+    #[must_use]
+    pub fn without(mut self, fact: &str) -> Self {
+        self.lacks.push(fact.into());
         self
     }
 

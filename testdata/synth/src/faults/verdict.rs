@@ -22,9 +22,9 @@ pub struct Finding {
     pub code: String,
     /// Severity: `high`, `warn` or `info`.
     pub severity: String,
-    /// Description of the problem.
+    /// Description of the problem for people, which the table shows. Scoring does not read it.
     pub title: String,
-    /// JSON object with the units that the finding is about, by kind: `rank`, `node`, `ost`, `file`, ...
+    /// JSON object with the facts of the finding: `rank`, `node`, `ost`, `operation`, `span_ns`, ...
     pub about: Value,
     /// Run time that the remedy would save, in ns.
     pub saves_ns: Option<f64>,
@@ -34,20 +34,15 @@ pub struct Finding {
 pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
 
 impl Finding {
-    /// Returns the ranks, nodes or OSTs (`kind`) that the finding accuses: those in `about`, else those named in the title.
+    /// Returns the ranks, nodes or OSTs (`kind`) that the finding accuses.
     pub(super) fn accused(&self, kind: &str) -> Vec<String> {
         let plural = format!("{kind}s");
-        let about =
-            [kind, &plural].into_iter().filter_map(|key| self.about.get(key)).flat_map(names).collect::<Vec<_>>();
-        if about.is_empty() { self.in_title(kind) } else { about }
+        [kind, &plural].into_iter().filter_map(|key| self.about.get(key)).flat_map(names).collect()
     }
 
-    /// Returns the names in the title: the word after `kind`, if it ends in a digit, as in `rank 5`, `OST 3`, `node node0001`.
-    fn in_title(&self, kind: &str) -> Vec<String> {
-        let title = self.title.to_lowercase();
-        let words: Vec<&str> = title.split(|c: char| c.is_whitespace() || ",;:()".contains(c)).collect();
-        let after = words.windows(2).filter(|pair| pair[0] == kind).map(|pair| pair[1]);
-        after.filter(|word| word.ends_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+    /// Returns true if the finding has this fact.
+    pub(super) fn has(&self, fact: &str) -> bool {
+        self.about.get(fact).is_some_and(|value| !value.is_null())
     }
 }
 

@@ -55,14 +55,13 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         return None;
     }
     let title = format!(
-        "the first {} of {} in each burst take up to {}, as all begin at once: {} more than usual in all",
+        "the first {} of {} in each burst take up to {}, as all start at once: {} excess in total",
         tail.plural(),
         show::counted(processes.len() as u64, grid.run.worker_name()),
         show::duration(longest),
         show::duration(lost as u64)
     );
-    let hint =
-        "where that matters: let ranks begin one after another, or write and read all the time rather than in bursts";
+    let hint = "if this matters, stagger the ranks, or spread reads and writes over the run instead of bursts";
     let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
     let claim = Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), tail.shortened.clone());
     Some(Claim { at_most: Severity::Warn, ..claim })
@@ -92,14 +91,14 @@ fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         return None;
     }
     let title = format!(
-        "the first {} of {} of {} takes up to {}: {} more than usual in all",
+        "the first {} of {} of {} takes up to {}: {} excess in total",
         tail.class.singular(),
         show::count(processes.len() as u64),
         show::counted(begins.len() as u64, grid.run.worker_name()),
         show::duration(longest),
         show::duration(lost as u64)
     );
-    let hint = "nothing, in a longer run: what is set up once (connections, memory, a cold cache) takes its time once";
+    let hint = "ignore these calls in longer runs: connections, memory and caches are set up only once";
     let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
     Some(Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), firsts))
 }

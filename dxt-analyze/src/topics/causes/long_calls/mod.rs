@@ -57,22 +57,24 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let on_targets = grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
         let of_whom = if on_targets { "rank or target" } else { "rank" };
         let title = format!(
-            "{} of {} {} take far longer than their like, {}: {} more than usual, the longest {}",
+            "{} of {} {} are slow outliers{}: {} excess, longest {}",
             show::count(tail.far),
             show::count(tail.calls),
             tail.plural(),
-            kind.as_ref().map_or_else(|| format!("on no particular {of_whom}"), |kind| format!("nearly all on {kind}")),
+            kind.as_ref()
+                .map_or_else(|| format!(" on no particular {of_whom}"), |kind| format!(", nearly all on {kind}")),
             show::duration(tail.extra_ns as u64),
             show::duration(longest.cell.longest_ns)
         );
         let hint = if kind.is_some() {
-            "see where these files lie (another file system, a busy server) and what is special about them: the same calls on others are quick"
+            "check where these files lie (another file system, a busy server) and how they differ: the same calls on other files are fast"
         } else {
-            "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often"
+            "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
         };
         // On nobody in particular: the longest is an example, and accuses nobody.
         let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
-        return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
+        let found = finding(Code::LONG_TAIL, title, evidence, hint).with(facts(tail));
+        return vec![Claim::new(found, tail.shortened.clone())];
     }
     if let Some(row) = stalls_in_a_row::claim(grid, tail) {
         return vec![row];
@@ -114,16 +116,16 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
         group.iter().map(|(_, entry)| name(entry)).collect::<BTreeSet<String>>().into_iter().collect();
     let title = if group.len() == 1 {
         let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; its like take {usual}", names.concat())
+        format!("one call stalled: {article} {what} of {} took {took}{when}; peers take {usual}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; their like take {usual}",
+            "{} calls stalled at once: {} of {} took up to {took}{when}; peers take {usual}",
             group.len(),
             class.plural(),
             names.join(", ")
         )
     };
-    let hint = "a stall is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
+    let hint = "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
                 takes tens of seconds)";
     let waits = held_lock::waits(grid, group);
     let others: BTreeSet<ProcessId> =
@@ -131,7 +133,7 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     let held = (!others.is_empty()).then(|| {
         let waited = waits.iter().map(|(_, ns)| ns).sum::<f64>() as u64;
         let words = format!(
-            "{} waited meanwhile for file locks, {} in all",
+            "{} waited for file locks during the stall, {} in total",
             show::counted(others.len() as u64, grid.run.worker_name()),
             show::duration(waited)
         );
@@ -139,22 +141,34 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     });
     let evidence = group.iter().map(|(_, entry)| call(grid, entry)).chain(held).collect();
     let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
-    Claim::new(finding(Code::STALL, title, evidence, hint), shortened)
+    let mut found = finding(Code::STALL, title, evidence, hint);
+    found.about.operation = Some(class.plural().to_owned());
+    Claim::new(found, shortened)
 }
 
 /// One long call for each file.
 fn of_each_file(grid: &Grid<'_>, tail: &Tail, count: u64) -> Claim {
     let title = format!(
-        "one {} of each of {} takes far longer than its like: {} more than usual in all",
+        "one {} on each of {} is a slow outlier: {} excess in total",
         tail.class.singular(),
         show::counted(count, "file"),
         show::duration(tail.extra_ns as u64)
     );
-    let hint = "as where the first call on a file brings it from slower storage (tape, an object store, a cold cache): stage files before the job, or read ahead \
-                of the need";
+    let hint = "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
+                cache)";
     let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
     let evidence = longest.into_iter().chain(files(grid, &tail.shortened)).collect();
-    Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())
+    Claim::new(finding(Code::LONG_TAIL, title, evidence, hint).with(facts(tail)), tail.shortened.clone())
+}
+
+/// Facts of a tail on no process or node in particular.
+fn facts(tail: &Tail) -> About {
+    About {
+        calls: Some(tail.far),
+        time_ns: Some(tail.extra_ns as u64),
+        operation: Some(tail.plural()),
+        ..About::default()
+    }
 }
 
 /// Long calls of most processes at the same time, again and again.
@@ -169,7 +183,7 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     };
     let each = if still.spans.len() == 1 { "" } else { " each time" };
     let title = format!(
-        "storage stands still {often}: {class} of most {} take far longer at once, {}{each}",
+        "storage is slow {often}: {class} of most {} are outliers at the same time, for {}{each}",
         grid.run.workers_name(),
         show::duration(mean)
     );
@@ -177,9 +191,14 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         let words = format!("from {} to {}", show::moment(*from), show::moment(*until));
         Evidence::of(words, About { span_ns: Some((*from, *until)), ..About::default() })
     };
-    let about = About { calls: Some(still.far), time_ns: Some(still.extra_ns as u64), ..About::default() };
+    let about = About {
+        calls: Some(still.far),
+        time_ns: Some(still.extra_ns as u64),
+        operation: Some(class.to_owned()),
+        ..About::default()
+    };
     let words = format!(
-        "{} {class}, {} more than usual, summed over processes",
+        "{} {class}, {} excess summed over processes",
         show::count(still.far),
         show::duration(still.extra_ns as u64)
     );
@@ -187,7 +206,7 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         .chain(still.spans.iter().take(crate::limits::NAMED_EXAMPLES).map(span))
         .chain(files(grid, &still.shortened))
         .collect();
-    let hint = "see what comes back at these times: another job's checkpoints, a server's cache that is written out or fails over, or this program's own \
+    let hint = "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
                 work (the first calls of a step)";
     Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), still.shortened.clone())
 }
@@ -196,16 +215,21 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
 fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
     let (name, _, about) = named(grid, unit);
     let title = format!(
-        "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
+        "{name} is slow at times: {} of its {} {} are slow outliers, {} excess in total",
         show::count(far),
         show::count(calls),
         tail.class.plural(),
         show::duration(tail.extra_ns as u64)
     );
-    let hint = "what else runs on its host at these times, or what it does differently then (offsets, files): swap hosts, and see whether rank or host stays slow";
-    let about = About { calls: Some(far), time_ns: Some(tail.extra_ns as u64), ..about };
+    let hint = "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls";
+    let about = About {
+        calls: Some(far),
+        time_ns: Some(tail.extra_ns as u64),
+        operation: Some(tail.class.plural().to_owned()),
+        ..about
+    };
     let words = format!(
-        "{} of all {} {} that take so long are {name}'s",
+        "{} of all {} outlier {} belong to {name}",
         show::count(far),
         show::count(tail.far),
         tail.class.plural()
@@ -221,7 +245,7 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
 #[must_use]
 pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {
-        let about = claim.finding.about();
+        let about = claim.finding.about.clone();
         let is = [Code::SLOW_RANK, Code::SLOW_NODE].contains(&claim.finding.code);
         is.then_some((claim.finding.code, about.rank, about.node))
     };
@@ -229,7 +253,7 @@ pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
         let same = slow.iter_mut().find(|slow| whose(tail).is_some() && whose(slow) == whose(tail));
         let Some(same) = same else { return true };
         same.shortened.extend(tail.shortened.iter().copied());
-        same.finding.evidence.push(Evidence::from(tail.finding.title.clone()));
+        same.finding.evidence.push(Evidence::from(tail.finding.title.to_string()));
         false
     };
     tails.into_iter().filter(&mut apart).collect()
@@ -246,8 +270,7 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
         "{op} of {} on {file}: {}{}",
         run.name_on(entry.process, entry.file),
         show::duration(entry.cell.longest_ns),
-        began
-            .map_or_else(|| ", no log of single calls tells when".to_owned(), |at| format!(" at {}", show::moment(at)))
+        began.map_or_else(|| ", time not recorded".to_owned(), |at| format!(" at {}", show::moment(at)))
     );
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),

@@ -35,21 +35,21 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let mean = |of: &dyn Fn(&Entry) -> f64| stalls.iter().map(|entry| of(entry)).sum::<f64>() / stalls.len() as f64;
     let (took, usual) = (mean(&|entry| entry.cell.longest_ns as f64), mean(&|entry| entry.usual_ns));
     let title = format!(
-        "from {} to {} the {} {} take {:.1} times as long as at other times: {} each",
-        show::moment(from),
-        show::moment(until),
+        "{} {} from {} to {} take {:.1} times as long as at other times: {} each",
         stalls.len(),
         tail.class.plural(),
+        show::moment(from),
+        show::moment(until),
         took / usual.max(1.0),
         show::duration(took as u64)
     );
     let about = About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() };
     let words = format!(
-        "no quick {} of any process meanwhile; usual are {}",
+        "no fast {} of any process in this time; usual: {}",
         tail.class.singular(),
         show::duration(usual as u64)
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &tail.shortened)).collect();
-    let hint = "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program";
+    let hint = "check what else used the file system or the network at that time, and repeat the run before changing the program";
     Some(Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), tail.shortened.clone()))
 }

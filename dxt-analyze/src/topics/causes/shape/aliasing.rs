@@ -352,17 +352,17 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
     }
     let name = grid.run.file(aliased.file)?.name.clone();
     let title = format!(
-        "requests of several ranks begin on one OST at a time on {name}, in {:.0} % of moments, while most of its {} OSTs idle",
+        "ranks hit the same OST of {name} at once ({:.0} % of time windows) while most of its {} OSTs idle",
         100.0 * aliased.share,
         show::count(aliased.targets as u64)
     );
     let words = format!(
-        "{:.1} ranks on one OST on average in such moments; over the run all OSTs get their share",
+        "{:.1} ranks on one OST on average in these time windows; over the whole run all OSTs are used",
         aliased.at_once
     );
     let about = About { file: Some(name), ..About::default() };
-    let hint = "let the distance of ranks' blocks be no multiple of stripe count times stripe size (another stripe count, as `lfs setstripe -c`, or \
-                padding), or let each rank begin at another block";
+    let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
+                padding), or let each rank start at a different block";
     Some(Claim::new(finding(Code::ALIASING, title, vec![Evidence::of(words, about)], hint), shortened))
 }
 

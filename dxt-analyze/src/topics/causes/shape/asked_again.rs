@@ -59,7 +59,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         _ => "each",
     };
     let title = format!(
-        "{} metadata calls ({}){who} ask for the same {} again and again, {} times {}",
+        "{} metadata calls ({}){who} repeatedly query the same {}, {} times {}",
         show::count(calls),
         ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
         show::counted(files_asked, "name"),
@@ -73,7 +73,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         show::processes(processes)
     );
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
-    let hint = "remember the answer: ask once for each name, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
+    let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
     Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
 }
 
@@ -99,7 +99,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         return None;
     }
     let title = format!(
-        "{} of {} metadata calls that ask for files find nothing yet: {} for files that others make",
+        "{} of {} metadata queries fail: {} for files that appear later",
         show::count(vain),
         show::count(calls),
         if processes.len() == 1 {
@@ -109,7 +109,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         }
     );
     let evidence = files(grid, &shortened).into_iter().collect();
-    let hint = "wait for a message of who makes them (MPI, a pipe, inotify on the same node), or ask with a pause that grows: each question keeps the \
-                metadata server from others' work";
+    let hint = "let the process that creates the files send a message (MPI, a pipe, inotify on the same node), or poll with growing pauses: each query loads \
+                the metadata server";
     Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
 }

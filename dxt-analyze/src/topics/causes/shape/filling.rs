@@ -20,7 +20,7 @@ const BLOCK: u8 = 17;
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
     let title = format!(
-        "{} only fill up the blocks that {} change in part (read-modify-write of unaligned writes)",
+        "{} only complete blocks that {} change in part (read-modify-write of unaligned writes)",
         show::counted(found.reads, "small read"),
         show::counted(found.writes, "write")
     );

@@ -60,17 +60,17 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         [file] => (grid.run.file_name(*file).to_owned(), "it is"),
         _ => (named(grid, &files), "they are"),
     };
-    let (ask, waits) = (if by_process.len() == 1 { "asks" } else { "ask" }, found.len() as u64);
+    let (ask, waits) = (if by_process.len() == 1 { "polls" } else { "poll" }, found.len() as u64);
     let each = |ns: u64, of: u64| show::duration(ns / of.max(1));
     let title = format!(
-        "{who} {what} {} after {made} there, on the mean, since {} {ask} only every {}",
+        "{who} {what} {} after {made} available, on average: {} {ask} only every {}",
         each(all, waits),
-        if by_process.len() == 1 { "it" } else { "they" },
+        if by_process.len() == 1 { "the process" } else { "the processes" },
         each(asked, calls)
     );
     let words = format!(
-        "{} from the end of another process's first call on a file to the question that finds it, {} in the process with most; {} in vain before; \
-         what the processes compute meanwhile is not on record",
+        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the slowest process; {} failed \
+         before; computing in between is not recorded",
         show::duration(all),
         show::duration(*most),
         show::counted(calls, "call")
@@ -79,7 +79,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         grid.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
     let file = files.first().filter(|_| files.len() == 1).map(|file| grid.run.file_name(*file).to_owned());
     let about = About { rank, file, calls: Some(calls), ..About::default() };
-    let hint = "let who makes the file say so: a message (MPI, a pipe, a socket) or inotify(7) on one node comes at once; or ask more often, beginning with a \
+    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) on one node; or poll more often, starting with a \
                 short pause that grows";
     let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), Shortened::new());
     Some(Claim { waiting_ns: *most as f64, ..claim })

@@ -67,17 +67,17 @@ fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
     let times = moved as f64 / found.asked as f64;
     let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
     let title = format!(
-        "HDF5 reads {times} times the bytes that the program asks for of {name}: chunks are read again, or whole rows for a few of their elements"
+        "HDF5 reads {times} times the requested bytes of {name}: repeated chunks, or whole rows for few elements"
     );
     let words = format!(
-        "{} asked for in {}, {} read for them in {}",
+        "{} requested in {}, {} read for these calls in {}",
         show::bytes(found.asked),
         show::counted(found.calls, "call"),
         show::bytes(moved),
         show::duration(found.time_ns as u64)
     );
     let about = About { file: Some(name), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
-    let hint = "read whole chunks or rows at once and pick from memory; make the chunk cache hold all chunks that a selection crosses \
-                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped as it is read (h5repack -l CHUNK)";
+    let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
+                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
     Some(Claim::new(finding(Code::HDF5_AMPLIFIED, title, vec![Evidence::of(words, about)], hint), found.shortened))
 }

@@ -103,10 +103,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let one = of_files.first().and_then(|file| grid.run.file(*file)).filter(|_| of_files.len() == 1);
     let name = one.map(|file| file.name.clone());
     let title = format!(
-        "{} flushed {} times by {}, for {} of data sets: a flush takes {}",
+        "{} flushed {} times by {} for {} to data sets: a flush takes {}",
         name.as_ref().map_or_else(
             || format!("{} HDF5 files are", show::count(of_files.len() as u64)),
-            |name| format!("the HDF5 file {name} is")
+            |name| format!("HDF5 file {name} is")
         ),
         show::count(flushes),
         show::processes(by.len() as u64),
@@ -118,7 +118,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let evidence = std::iter::once(Evidence::of(words, about))
         .chain(files(grid, &shortened).filter(|_| of_files.len() > 1))
         .collect();
-    let hint = "call H5Fflush (h5py: File.flush) for many objects or steps at once: closing a file writes all of it; a larger metadata cache and \
-                 block (H5Pset_meta_block_size) make what is written fewer pieces";
+    let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file writes all of it; a larger metadata cache and \
+                 block (H5Pset_meta_block_size) make writes fewer and larger";
     Some(Claim::new(finding(Code::HDF5_FLUSHED, title, evidence, hint), shortened))
 }

@@ -110,23 +110,23 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let title = format!(
-        "{} ranks {} the metadata of the HDF5 file {name} one by one: {} small independent {}",
+        "{} ranks {} the metadata of HDF5 file {name} separately: {} small independent {}",
         show::count(ranks as u64),
         if class == Class::Read { "read" } else { "write" },
         show::count(metadata),
         class.plural()
     );
     let hint = if class == Class::Read {
-        "H5Pset_all_coll_metadata_ops(fapl, true): one rank reads and hands on; and open objects once, not in each step"
+        "call H5Pset_all_coll_metadata_ops(fapl, true): one rank reads and broadcasts; open objects once, not in each step"
     } else {
-        "H5Pset_coll_metadata_write(fapl, true): ranks write it together; H5Pset_meta_block_size makes it contiguous"
+        "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let words = format!(
-        "{} each on average, near the same places of the file; data sets were accessed by {} small calls",
+        "{} each on average, at nearly the same offsets; data sets were accessed by {} small calls",
         show::bytes(found.bytes / found.calls.max(1)),
         show::count(found.of_data)
     );
-    let about = About { file: Some(name), calls: Some(metadata), ..About::default() };
+    let about = About { file: Some(name), calls: Some(metadata), processes: Some(ranks as u64), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::HDF5_METADATA, title, evidence, hint), shortened))
 }

@@ -47,12 +47,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         .fold((0_u64, 0_u64), |(processes, all), (_, count)| (processes + 1, all.saturating_add(*count)));
     let name = grid.run.file(file)?.name.clone();
     let title = format!(
-        "the HDF5 file {name} is opened {} times by {}: its metadata are read anew each time",
+        "HDF5 file {name} is opened {} times by {}: each open rereads its metadata",
         show::count(count),
         show::processes(processes)
     );
-    let words = format!("{} in the opens, closes and small reads inside", show::duration(time(&shortened) as u64));
+    let words =
+        format!("{} in repeated opens, closes and the small reads inside", show::duration(time(&shortened) as u64));
     let about = About { file: Some(name), calls: Some(count), ..About::default() };
-    let hint = "keep it open, and call H5Fflush where others are to see what was written (h5py: File.flush); single writer and many readers: H5Fstart_swmr_write";
+    let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
     Some(Claim::new(finding(Code::HDF5_REOPENED, title, vec![Evidence::of(words, about)], hint), shortened))
 }

@@ -122,14 +122,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let (calls, others) = (sum(|of| of.calls), sum(|of| of.others));
     let name = grid.run.file_name(*file).to_owned();
     let where_ =
-        if one.range.0 == 0 { "the first".to_owned() } else { format!("from byte {} on", show::count(one.range.0)) };
+        if one.range.0 == 0 { "the first".to_owned() } else { format!("at byte {},", show::count(one.range.0)) };
     let on = if found.len() == 1 {
         name.clone()
     } else {
-        format!("{} and {} more", name, show::counted(found.len() as u64 - 1, "file"))
+        format!("{} and {}", name, show::counted(found.len() as u64 - 1, "other file"))
     };
     let title = format!(
-        "a header is written again and again between records: {where_} {} of {on}, {} times for {} other writes",
+        "a header is rewritten between records: {where_} {} of {on}, {} times for {} other writes",
         show::bytes(one.range.1 - one.range.0),
         show::count(calls),
         show::count(others)
@@ -137,7 +137,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let words = format!("{} in these writes", show::duration(time as u64));
     let about = About { file: Some(name), offset: Some(one.range.0), calls: Some(calls), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "write the header when the file is closed, or every so many records (a reader can find the end by the file's size); or put the count behind each record";
+    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or store the count after each record";
     Some(Claim::new(finding(Code::HEADER_REWRITTEN, title, evidence, hint), shortened))
 }
 

@@ -85,12 +85,13 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
     let words = format!(
-        "{} in them, summed over all ranks; {} collective {} on these files",
+        "{} in these calls, summed over all ranks; {} collective {} on these files",
         show::duration(time_ns as u64),
         show::count(sum(|of| of.collective)),
         class.plural()
     );
-    let about = About { file: Some(name), calls: Some(calls), ..About::default() };
+    let about =
+        About { file: Some(name), calls: Some(calls), processes: Some(most.ranks.len() as u64), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::INDEPENDENT, title, evidence, hint), shortened))
 }

@@ -60,18 +60,18 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> O
     }
     let waiting_ns = grid.meetings.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
     let (name, one, about) = found.named(grid.run);
-    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} late to {} of {} points where {whose} group of {} meets (MPI_Barrier, MPI_Allreduce, ...): these wait {} for {it}, and all other ranks for these",
+        "{name} {comes} last at {} of {} synchronization points of {whose} group of {}: the group waits {}, and all other ranks wait for the group",
         show::count(found.last.len() as u64),
         show::count(meetings.len() as u64),
         show::counted(who.len() as u64, "rank"),
         show::duration(saves_ns as u64)
     );
     let about = About { calls: Some(found.last.len() as u64), ..about };
-    let words = format!("what {whose} I/O takes is not in it: this is no matter of I/O");
+    let words = "the delay excludes I/O time: its cause is not I/O".to_owned();
     let hint = format!(
-        "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
+        "give {name} less to compute, or find out what slows {whose} computing (another process on its cores, a slower node)"
     );
     let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns, ..claim })
@@ -82,7 +82,7 @@ fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         let all = show::count(meetings.len() as u64);
         let claim =
-            |of: ByTurns| of.claim(Code::LATE_RANKS, "to collective calls", &all, "the calls themselves are not slow");
+            |of: ByTurns| of.claim(Code::LATE_RANKS, "collective calls", &all, "the calls themselves are not slow");
         return by_turns(meetings).map(claim);
     }
     // Somebody is the last each time.
@@ -97,18 +97,19 @@ fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
     let (name, one, about) = found.named(grid.run);
-    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} late to {} of {} collective calls: {} after the one before, others after {}",
+        "{name} {comes} last at {} of {} collective calls: {} after the previous call (others: {})",
         show::count(found.last.len() as u64),
         show::count(meetings.len() as u64),
         show::duration(own_ns as u64),
         show::duration(usual_ns as u64)
     );
     let about = About { calls: Some(meetings.len() as u64), ..about };
-    let words = format!("all others wait {} in all for {it}", show::duration(found.saves_ns as u64));
-    let hint =
-        format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
+    let words = format!("the others wait {} in total", show::duration(found.saves_ns as u64));
+    let hint = format!(
+        "give {name} less to compute, or find out what slows {whose} computing: the calls themselves are not slow"
+    );
     let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }

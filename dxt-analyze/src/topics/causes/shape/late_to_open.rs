@@ -51,17 +51,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         return None;
     }
     let (name, one, about) = found.named(grid.run);
-    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} late to {} of {} collective opens of MPI-IO: all others wait {} in them for {it}",
+        "{name} {comes} last at {} of {} collective MPI-IO opens: the others wait {} in these opens",
         show::count(times as u64),
         show::count(meetings.len() as u64),
         show::duration(found.saves_ns as u64)
     );
-    let words = "told by how little of its time in MPI-IO is in opens, against the others: the log has no times of single opens";
+    let words = "derived from the small share of opens in MPI-IO time, compared with the other ranks: the log has no times of single opens";
     let about = About { calls: Some(times as u64), ..about };
-    let hint =
-        format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
+    let hint = format!(
+        "give {name} less to compute, or find out what slows {whose} computing: the calls themselves are not slow"
+    );
     let evidence = vec![Evidence::of(words.to_owned(), about)];
     let claim = Claim::new(finding(Code::LATE_RANKS, title, evidence, &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

@@ -1,6 +1,6 @@
 //! File locks that ranks wait for: a lock that nobody holds is taken at once.
 
-use crate::findings::Code;
+use crate::findings::{Code, Reason};
 use crate::model::FileId;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, files, finding};
@@ -15,12 +15,12 @@ const FREE_NS: f64 = 200_000.0;
 /// Writes for each read, at least, where nothing is read to be written.
 const FEW_READS: u64 = 4;
 /// What is said where each call has a lock of its own.
-pub const AROUND_EACH: &str = "around each read or write (atomic mode, or NFS)";
+const AROUND_EACH: &str = "around each read or write (atomic mode, or NFS)";
 
 /// In the names of the hidden files that hold shared file pointers (ROMIO).
 const POINTER_FILE: &str = ".shfp.";
 /// What is waited for there.
-pub const SHARED_POINTER: &str = "the lock of a shared file pointer";
+const SHARED_POINTER: &str = "the lock of a shared file pointer";
 
 /// Of locks that the program takes, and of those that MPI-IO takes.
 #[must_use]
@@ -55,7 +55,13 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             };
             let evidence = files(grid, &shortened).into_iter().collect();
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
-            out.push(Claim::new(finding(code, title, evidence, hint), shortened));
+            let mut found = finding(code, title, evidence, hint);
+            found.about.reason = match (pointer, each) {
+                (true, _) => Some(Reason::SharedFilePointer),
+                (false, true) => Some(Reason::AtomicMode),
+                (false, false) => None,
+            };
+            out.push(Claim::new(found, shortened));
         }
     }
     out

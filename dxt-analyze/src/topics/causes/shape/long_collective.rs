@@ -80,7 +80,7 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
     let less = held.took_ns - held.usual_ns - inside;
     let (shortened, read, written) = meanwhile(grid, held);
     let title = format!(
-        "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
+        "one collective {} blocked {} ranks for {}, {} after the job's start; peers take {}",
         held.class.singular(),
         show::count(held.ranks as u64),
         show::duration(held.took_ns as u64),
@@ -88,7 +88,7 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
         show::duration(held.usual_ns as u64)
     );
     let words = format!(
-        "on {file}; beneath it {} were read and {} written, at most {} of it by one rank",
+        "on {file}; system calls inside read {} and wrote {}, and took at most {} on one rank",
         show::bytes(read),
         show::bytes(written),
         show::duration(inside as u64)
@@ -98,8 +98,8 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
         span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
         ..About::default()
     };
-    let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
-                metadata flushes), and whether it comes again";
+    let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
+                metadata flushes), and whether the delay recurs";
     let claim = Claim::new(finding(Code::LONG_COLLECTIVE, title, vec![Evidence::of(words, about)], hint), shortened);
     Claim { waiting_ns: less.max(0.0), ..claim }
 }

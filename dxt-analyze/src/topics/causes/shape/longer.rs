@@ -53,9 +53,9 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     }
     let name = grid.run.process_name(process);
     let title = format!(
-        "{name} is in {} for {}, {} on the mean for each of the others, who wait for it",
-        class.plural(),
+        "{name} spends {} in {} (others: {} on average), and the others wait",
         show::duration(mine as u64),
+        class.plural(),
         show::duration(others as u64)
     );
     let of = grid.run.process(process);
@@ -66,12 +66,12 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         ..About::default()
     };
     let words = format!(
-        "{} of {} in {} of all ranks",
+        "{} of the {} that all ranks spend in {}",
         show::duration(mine as u64),
         show::duration(of_rank.values().sum::<f64>() as u64),
         class.plural()
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "do it aside (a thread, a nonblocking call, a buffer that is written now and then), or share it out among the ranks";
+    let hint = "move this I/O to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
     Some(Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened))
 }

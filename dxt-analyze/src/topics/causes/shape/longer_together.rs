@@ -186,14 +186,14 @@ fn told(
         _ => ranks,
     };
     let title = format!(
-        "{who} are in {} for {} each, the others for {} with as many bytes, and wait",
-        class.plural(),
+        "{who} spend {} each in {} (others: {} for as many bytes), and the others wait",
         middle(&mine),
+        class.plural(),
         middle(&others)
     );
     let about = About { node: node.filter(|_| run.nodes.len() > 1), ..About::default() };
     let words = format!(
-        "{} to {} against {} to {} of {} other ranks that move as many bytes in as many calls",
+        "{} to {}, compared with {} to {} on {} other ranks with as many bytes and calls",
         end(mine.first()),
         end(mine.last()),
         end(others.first()),
@@ -201,8 +201,8 @@ fn told(
         show::count(others.len() as u64)
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "what they do differently (offsets, files), or what their hosts and the network to them do beside it: place the ranks otherwise, and see whether ranks or \
-                hosts stay slow";
+    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare their offsets and files with other ranks', and check other load on hosts and \
+                network";
     Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened)
 }
 

@@ -82,19 +82,19 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / shortened.len().max(1) as u64;
     let name = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{} wait for each other in collective {} of {name}: each makes a request of {}, and storage serves one after another, {} each",
+        "{} wait for each other in collective {} on {name}: storage serializes their requests of {}, {} each",
         show::counted(most as u64, "aggregator"),
         class.plural(),
         show::bytes(bytes),
         show::duration(mean as u64)
     );
     let words = format!(
-        "in {} their requests take once, twice, and up to {most} times as long as one is served",
+        "in {} the request times are 1, 2, and up to {most} times the time of one request",
         show::counted(services.len() as u64, "collective call")
     );
-    let about = About { file: Some(name), ..About::default() };
+    let about = About { file: Some(name), processes: Some(most as u64), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "one aggregator puts the pieces together and makes one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
+    let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
                 MPI's own I/O";
     Some(Claim::new(finding(Code::MANY_AGGREGATORS, title, evidence, hint), shortened))
 }

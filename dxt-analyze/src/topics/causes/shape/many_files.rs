@@ -173,23 +173,23 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let size = show::bytes(bytes / opens.0.max(1));
     let title = match kind {
         Kind::Temporary if bytes == 0 => format!(
-            "{} are made and removed again, with nothing in them: {} for each",
+            "{} are created and removed empty: {} for each",
             show::counted(count, "temporary file"),
             show::duration((time / count as f64) as u64)
         ),
         Kind::Temporary => format!(
-            "{} are made, used and removed again: {} for each, {size} moved at each open",
+            "{} are created, used and removed: {} for each, {size} moved per open",
             show::counted(count, "temporary file"),
             show::duration((time / count as f64) as u64)
         ),
         Kind::Read => format!(
-            "{} are opened and read one by one, {size} at a time: an open takes {}, a read {}",
+            "{} are opened and read one at a time, {size} per open: an open takes {}, a read {}",
             show::counted(count, "small file"),
             each(opens),
             each(moves)
         ),
         Kind::Written => format!(
-            "{} are opened and written one by one, {size} at a time: an open takes {}, a write {}",
+            "{} are opened and written one at a time, {size} per open: an open takes {}, a write {}",
             show::counted(count, "small file"),
             each(opens),
             each(moves)
@@ -197,16 +197,16 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     };
     let hint = match kind {
         Kind::Temporary => {
-            "keep such data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or use one file again and again"
+            "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file"
         }
         Kind::Read => {
-            "pack them into one file before the run (HDF5, tar with an index, LMDB, WebDataset), or copy them to the node's own disk or /dev/shm first, and read large pieces"
+            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), or copy the files to the node's own disk or /dev/shm first, and read large pieces"
         }
         Kind::Written => {
-            "put them into one file (HDF5, one shared file, an archive with an index), or write them on the node's own disk and move them once"
+            "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once"
         }
     };
-    let words = format!("{} in {} on them", show::duration(time as u64), show::counted(calls_of(&mine), "call"));
+    let words = format!("{} in {} on these files", show::duration(time as u64), show::counted(calls_of(&mine), "call"));
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
     Some(Claim::new(finding(code, title, evidence, hint), shortened))

@@ -21,7 +21,7 @@ const MOSTLY: f64 = 0.7;
 const MAY_BE: f64 = 0.5;
 
 /// Where they meet.
-const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
+const MEET: &str = "synchronization points (MPI_Barrier, MPI_Allreduce, ...)";
 
 /// Those that cost most.
 #[must_use]
@@ -48,7 +48,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
-        let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
+        let besides = "the delay excludes I/O time: its cause is not I/O";
         return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
     }
     // Who is in calls for longer than others does not wait for them meanwhile.
@@ -66,18 +66,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let (name, one, about) = found.named(grid.run);
     let (comes, it, does) =
-        if one { ("comes", "it", "computes or waits") } else { ("come", "them", "compute or wait") };
+        if one { ("arrives", "it", "computes or waits") } else { ("arrive", "they", "compute or wait") };
     let title = format!(
-        "{name} {comes} late to {} of {} {MEET}: all others wait {} for {it}, which {does} for messages",
+        "{name} {comes} last at {} of {} {MEET}: the others wait {} while {it} {does} for messages",
         show::count(times as u64),
-        show::counted(meetings.len() as u64, "point"),
+        show::count(meetings.len() as u64),
         show::duration(found.saves_ns as u64)
     );
     let about = About { calls: Some(times as u64), ..about };
     let whose = if one { "its" } else { "their" };
-    let words = format!("what {whose} I/O takes longer than that of the others is not in it: this is no matter of I/O");
+    let words = "the delay excludes I/O that takes longer than on other ranks: its cause is not I/O".to_owned();
     let hint = format!(
-        "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
+        "give {name} less to compute, or find out what slows {whose} computing (another process on its cores, a slower node)"
     );
     let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

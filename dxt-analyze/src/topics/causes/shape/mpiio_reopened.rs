@@ -65,20 +65,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
     let path = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{path} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
+        "{path} is opened {} times by {} together (MPI_File_open): open and close take {}",
         show::count(opens),
         show::processes(mine.len() as u64),
         show::duration((library_ns / opens.max(1) as f64) as u64)
     );
     let inside_ns: f64 = mine.iter().map(|of| of.inside_ns).sum::<f64>() / mine.len().max(1) as f64;
     let words = format!(
-        "{} of it for each process in system calls, {} in waiting for each other and MPI-IO's own work",
+        "per process {} in system calls, {} in waiting for other processes and MPI-IO's own work",
         show::duration(inside_ns as u64),
         show::duration((library_ns - inside_ns).max(0.0) as u64)
     );
     let about = About { file: Some(path), calls: Some(opens), ..About::default() };
     let hint =
-        "open it once, and keep it open from step to step: MPI_File_sync makes what was written visible to others";
+        "open the file once and keep it open across steps: MPI_File_sync makes written data visible to other processes";
     let waiting_ns = outside(file);
     let claim = Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened);
     Some(Claim { waiting_ns, ..claim })

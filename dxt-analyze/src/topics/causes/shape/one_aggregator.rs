@@ -64,18 +64,18 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
     let name = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{} for the collective calls of {} on {name}: the hint {key}={asked} asks for no more",
+        "{} for the collective calls of {} on {name}: hint {key}={asked} allows no more",
         show::counted(aggregators.len() as u64, "aggregator"),
         show::counted(callers.len() as u64, "rank")
     );
-    let about = About { file: Some(name), ..About::default() };
-    let words = format!("what they read and write one after another, {could} would do at the same time");
+    let about = About { file: Some(name), processes: Some(aggregators.len() as u64), ..About::default() };
+    let words = format!("{could} aggregators could read and write at the same time");
     let hint = if key == "cb_nodes" {
         format!(
-            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or leave both hints out: the default is one aggregator per node"
+            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or omit both hints: the default is one aggregator per node"
         )
     } else {
-        format!("set {key}={could}, or leave the parameter out: then their number follows the bytes of a call")
+        format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
     };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::ASKED_AGGREGATORS, title, evidence, &hint), shortened))

@@ -79,25 +79,25 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         many => format!("{file} and {}", show::counted(many - 1, "other file")),
     };
     let groups = match found.iter().map(|of| of.groups).max() {
-        Some(many) if many > 1 => format!(", in {many} groups beside each other,"),
+        Some(many) if many > 1 => format!(", in {many} groups at the same time,"),
         _ => String::new(),
     };
     let title = format!(
-        "{}{groups} {what} one after another in {}, each as the one before ends: {on}",
+        "{}{groups} {what} one at a time in {}, each when the previous rank ends: {on}",
         show::counted(ranks as u64, "rank"),
         show::counted(found.len() as u64, "phase"),
     );
     let calls = found.iter().fold(0_u64, |sum, of| sum.saturating_add(of.calls));
     let about = About { file: Some(file), calls: Some(calls), ..About::default() };
     let words = format!(
-        "{} reads and writes there; all at the same time, they would be done {} sooner",
+        "{} reads and writes in these phases; in parallel they would finish {} sooner",
         show::count(calls),
         show::duration(waits_ns as u64)
     );
     let names = files.iter().skip(1).take(NAMED_EXAMPLES);
-    let names = names.map(|file| Evidence::from(format!("{} as well", grid.run.file_name(*file))));
+    let names = names.map(|file| Evidence::from(format!("also on {}", grid.run.file_name(*file))));
     let evidence = std::iter::once(Evidence::of(words, about)).chain(names).collect();
-    let hint = "let ranks move their parts at the same time, each at an offset of its own, or collectively: look for turns that are passed around";
+    let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
     (waits_ns > 0.0).then(|| Claim {
         waiting_ns: waits_ns,
         ..Claim::new(finding(Code::SERIALISED, title, evidence, hint), Vec::new())

@@ -97,14 +97,14 @@ fn evidence(grid: &Grid<'_>, found: &Found) -> Vec<Evidence> {
         }
     }
     let opened = by.iter().map(|(manner, calls)| format!("{} with {}", show::counted(*calls, "call"), manner.names()));
-    let words = format!("{} in all; {}", show::duration(found.time_ns as u64), opened.collect::<Vec<_>>().join(", "));
+    let words = format!("{} in total; {}", show::duration(found.time_ns as u64), opened.collect::<Vec<_>>().join(", "));
     std::iter::once(Evidence::from(words)).chain(files(grid, &found.shortened)).collect()
 }
 
 fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
     let (bytes, time) = each(&found);
     let title = format!(
-        "{} of {bytes} wait until storage has them, {time} each: their files were opened with O_SYNC or O_DSYNC",
+        "{} of {bytes} wait for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
         show::counted(found.calls, "write")
     );
     let hint = "open without O_SYNC and O_DSYNC, and call fsync once where data must be safe: at the end of a step, a checkpoint, a transaction";
@@ -115,13 +115,13 @@ fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
 fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
     let (bytes, time) = each(&found);
     let title = format!(
-        "{} of {bytes} go past the page cache, {time} each: their files were opened with O_DIRECT",
+        "{} of {bytes} bypass the page cache, {time} each: the files were opened with O_DIRECT",
         show::counted(found.calls, class.singular())
     );
     let hint = if class == Class::Read {
-        "open without O_DIRECT, so that the system reads ahead and keeps what was read; or read some MiB at once, several requests under way"
+        "open without O_DIRECT, so that the page cache reads ahead and holds the data; or read some MiB at once, with several requests in flight"
     } else {
-        "open without O_DIRECT, so that the system gathers small writes; or write some MiB at once, several requests under way"
+        "open without O_DIRECT, so that the page cache gathers small writes; or write some MiB at once, with several requests in flight"
     };
     let evidence = evidence(grid, &found);
     Claim::new(finding(Code::PAST_CACHE, title, evidence, hint), found.shortened)

@@ -276,44 +276,44 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
     let (title, hint) = match what {
         What::Lock => (
             format!(
-                "{who} up to {} for {} that another holds, and {} again and again: {} fail since the file is there",
+                "{who} up to {} for {} of another process and {}: {} fail because the file exists",
                 show::duration(*most as u64),
                 if one { format!("the lock file {files}") } else { show::counted(things, "lock file") },
-                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                if waited.by_process.len() == 1 { "polls" } else { "poll" },
                 show::counted(waited.calls, "open")
             ),
-            "hold it for less (only while what it guards is changed), or let one process do for all what it guards (MPI_Gather); where it must be a lock, \
-             a lock of fcntl on the bytes wakes up who waits as soon as it is free",
+            "hold the lock file only while the guarded data change, or let one process do the guarded work for all (MPI_Gather); if a lock is needed, \
+             an fcntl lock on the bytes wakes the waiting process as soon as the lock is free",
         ),
         What::Held => (
             format!(
-                "{who} up to {} for locks on {} that others hold, and {} again and again: {} fail",
+                "{who} up to {} for locks on {} held by other processes and {}: {} fail",
                 show::duration(*most as u64),
                 if one { files } else { show::counted(things, "file") },
-                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                if waited.by_process.len() == 1 { "polls" } else { "poll" },
                 show::counted(waited.calls, "lock call")
             ),
-            "let one process write for all, or hold locks for less: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or a database for each \
-             process, joined at the end)",
+            "let one process write for all, or hold locks for less time: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
+             process, merged at the end)",
         ),
         What::File => (
             format!(
-                "{who} up to {} for {}, and {} again and again: {} find nothing yet",
+                "{who} up to {} for {} and {}: {} find no file",
                 show::duration(*most as u64),
                 if one {
-                    format!("{files}, which others make")
+                    format!("{files} (created by another process)")
                 } else {
-                    format!("{} that others make", show::counted(things, "file"))
+                    format!("{} (created by other processes)", show::counted(things, "file"))
                 },
-                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                if waited.by_process.len() == 1 { "polls" } else { "poll" },
                 show::counted(waited.calls, "call")
             ),
-            "start what makes the file earlier, or do something else meanwhile; where both belong to one job, a message (MPI, a pipe, a socket) comes at once, \
+            "create the file earlier, or do other work while waiting; within one job, send a message (MPI, a pipe, a socket): it arrives at once \
              and does not load the metadata server",
         ),
     };
     let words = format!(
-        "{} in all between these calls and in them, without other calls of I/O meanwhile; what it computes there is not on record",
+        "{} in total in these calls and between them, without other I/O calls; computing in between is not recorded",
         show::duration(all as u64)
     );
     let rank = grid
@@ -321,7 +321,13 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
         .process(*longest)
         .map(|process| process.rank)
         .filter(|rank| *rank >= 0 && waited.by_process.len() == 1);
-    let about = About { rank, file: one.then_some(name), calls: Some(waited.calls), ..About::default() };
+    let about = About {
+        rank,
+        file: one.then_some(name),
+        calls: Some(waited.calls),
+        processes: Some(waited.by_process.len() as u64),
+        ..About::default()
+    };
     let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
     let waiting_ns = (most - in_calls).max(0.0);
     let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), waited.shortened);

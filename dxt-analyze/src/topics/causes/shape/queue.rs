@@ -108,14 +108,14 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         None => String::new(),
     };
     let long = match queue.waits {
-        Some(part) if queue.slower < SLOWER => format!("they wait for each other {:.0} % of their time", part * 100.0),
-        _ => format!("they take {:.1} times as long as the fastest", queue.slower),
+        Some(part) if queue.slower < SLOWER => format!("{:.0} % of their time in the queue", part * 100.0),
+        _ => format!("{:.1} times as long as the fastest", queue.slower),
     };
-    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, and {long}{have}", queue.in_flight);
+    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}{have}", queue.in_flight);
     // Where files have more stripes than calls meet at a time, more would not help.
     let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
     let hint = if wide {
-        "let ranks begin at different stripes, or let one read what all want and pass it on: at a time they meet on few of the files' stripes".to_owned()
+        "let ranks start at different stripes, or let one rank read shared data and broadcast it: requests hit few of the files' stripes at a time".to_owned()
     } else {
         format!(
             "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
@@ -124,7 +124,7 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
     };
     let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
     let evidence = Evidence::of(
-        format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+        format!("{} used, {:.0} would suffice", show::counted(queue.targets as u64, "OST"), queue.enough),
         about,
     );
     let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();

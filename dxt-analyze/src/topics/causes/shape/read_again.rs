@@ -86,15 +86,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         "a process reads".to_owned()
     };
     let words = format!(
-        "{name}: {who} {} of it, and nothing from byte {} on: counters prove that, not which bytes",
+        "{name}: {who} {} from the first {} bytes: counters prove repeated reads, but not of which bytes",
         show::bytes(reads.bytes),
         show::count(reads.until)
     );
     let about = About { file: Some(name.clone()), ..About::default() };
     let mut evidence = vec![Evidence::of(words, about)];
     evidence.extend(files(grid, &shortened));
-    let hint =
-        "keep them in memory, or read in the order of the file; the page cache serves them only while they stay in it";
+    let hint = "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay cached";
     (!shortened.is_empty()).then(|| Claim::new(finding(Code::REREAD, title, evidence, hint), shortened))
 }
 

@@ -66,19 +66,19 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     };
     let overwrite = if by_process.len() == 1 { "overwrites" } else { "overwrite" };
     let title = format!(
-        "{who} {} of {on} and {overwrite} each at once as a whole: reads of {} that may be needless",
+        "{who} {} of {on} and {overwrite} each whole block right away: {} of reads may be unnecessary",
         show::counted(all.at_once, "block"),
         show::bytes(all.bytes)
     );
     let each = |sum: u64| sum / all.at_once.max(1);
     let words = format!(
-        "{} from the end of a read to the write of the same {}, on the mean: too little to look at them all; whether some bytes are kept is not on record",
+        "{} on average from the end of a read to the write of the same {}: too short to look at all bytes; whether some bytes stay the same is not recorded",
         show::duration(each(all.between_ns)),
         show::bytes(each(all.bytes))
     );
     let about = About { file: Some(name), calls: Some(all.at_once), bytes: Some(all.bytes), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "if the new content does not depend on the old, do not read it first: write whole blocks; if it does in part, write only the bytes that change";
+    let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
     let claim = Claim::new(finding(Code::READ_BEFORE, title, evidence, hint), shortened);
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

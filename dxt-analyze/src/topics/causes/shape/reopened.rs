@@ -53,7 +53,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let name = grid.run.file(dearest)?.name.clone();
     let mut theirs = grid.entries.iter().filter(|entry| by.contains_key(&entry.file) && counts(entry));
     let (opened, it, things) = if theirs.all(|entry| grid.lists(entry)) {
-        ("listed", "opening it", "folder")
+        ("listed", "an opendir", "folder")
     } else {
         ("opened", "an open", "file")
     };
@@ -77,13 +77,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         (true, true) => format!("{}, {}", takes(it, opening), takes("a close", closing)),
     };
     let title = format!("{which} by {}: {what}", show::processes(processes));
-    let words = format!("{} in opens and closes but for the first of each process", show::duration(all as u64));
+    let words = format!("{} in opens and closes after the first of each process", show::duration(all as u64));
     let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
     let hint = if opened == "listed" {
-        "list it once and remember the names, or keep an index of what was made; fewer entries in a folder"
+        "list the folder once and cache the names, or keep an index of created files; put fewer entries into a folder"
     } else {
-        "keep it open between accesses (pread and pwrite need no position of their own; fflush or fsync makes what was written visible): \
-                each open asks the metadata server, and closing writes the cache back"
+        "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
+                each open queries the metadata server, and closing writes the cache back"
     };
     let shortened = by.into_values().flatten().collect();
     Some(Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened))

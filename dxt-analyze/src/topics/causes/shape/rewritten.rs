@@ -64,14 +64,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let of = by.get(&(process, file))?;
     let name = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{} writes {name} anew {} times: {} in all for a file of {}",
+        "{} rewrites {name} {} times: {} in total for a file of {}",
         grid.run.process_name(process),
         show::count(of.opens),
         show::bytes(of.written),
         show::bytes(of.until)
     );
-    let words = format!("{} in opens, writes and other calls on it", show::duration(cost(&shortened) as u64));
+    let words = format!("{} in opens, writes and other calls on this file", show::duration(cost(&shortened) as u64));
     let about = About { file: Some(name), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
-    let hint = "write it every so many steps or seconds rather than at each change, or only what has changed (append a line, a database such as SQLite)";
+    let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
     Some(Claim::new(finding(Code::REWRITTEN, title, vec![Evidence::of(words, about)], hint), shortened))
 }

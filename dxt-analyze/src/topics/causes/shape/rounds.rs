@@ -81,14 +81,14 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
     let does = if class == Class::Read { "reads" } else { "writes" };
     let title = format!(
-        "in {} of {} one of {processes} processes {does} {:.1} times as much as their mean, and the others wait",
+        "in {} of {}, one of {processes} processes {does} {:.1} times the mean, and the others wait",
         show::count(times.len() as u64),
         show::counted(any as u64, "round"),
         median(&mut times)?
     );
     let about = About { calls: Some(any as u64), ..About::default() };
-    let words = "a parent begins the processes of a round when those of the last one have ended";
+    let words = "a parent starts the processes of a round when the processes of the previous round have ended";
     let evidence = std::iter::once(Evidence::of(words.into(), about)).chain(files(grid, &shortened)).collect();
-    let hint = "share the bytes out evenly: smaller parts, handed out as processes become free";
+    let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
     Some(Claim::new(finding(Code::BYTE_IMBALANCE, title, evidence, hint), shortened))
 }

@@ -37,17 +37,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let each = show::duration((time / calls as f64) as u64);
     let (title, hint) = if of_streams > calls / 2 {
         (
-            format!("{} seeks in C streams take {each} each: a seek throws the buffer away", show::count(calls)),
-            "read and write in the order of the file, or large pieces, and pick from memory; where records lie far apart, a smaller buffer (setvbuf) or \
-             pread(2) moves only what is asked for",
+            format!("{} seeks in C streams take {each} each: a seek discards the buffer", show::count(calls)),
+            "read and write in file order, or read large pieces and select in memory; if records lie far apart, a smaller buffer (setvbuf) or \
+             pread(2) moves only the requested bytes",
         )
     } else {
         (
             format!("{} seeks take {each} each", show::count(calls)),
-            "give the offset with the call: pread(2), pwrite(2), MPI_File_read_at; one call instead of two",
+            "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
         )
     };
-    let words = format!("{} in seeks, {} of them in C streams", show::duration(time as u64), show::count(of_streams));
+    let words =
+        format!("{} in seeks; {} of the seeks are in C streams", show::duration(time as u64), show::count(of_streams));
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::SEEK_PER_ACCESS, title, evidence, hint), shortened))
 }

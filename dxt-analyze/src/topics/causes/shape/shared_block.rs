@@ -41,15 +41,15 @@ pub struct SharedBlock {
 pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
     let title = format!(
-        "all ranks read the same {} at byte {} of {file}: {} reads by {}",
+        "{} read the same {} at byte {} of {file}: {} reads",
+        show::processes(block.processes as u64),
         show::bytes(block.range.1 - block.range.0),
         block.range.0,
-        show::count(block.calls),
-        show::processes(block.processes as u64)
+        show::count(block.calls)
     );
-    let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
+    let hint = "let one rank read the block and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
     let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
-    let words = "the block is small, and its server answers one after another".to_owned();
+    let words = "the block is small, and its server serves the reads one at a time".to_owned();
     Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened)
 }
 

@@ -94,7 +94,7 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     let some = users < run.ranks();
     let all = if some { run.some_ranks(users) } else { format!("all {} ranks", show::count(users)) };
     let words = format!(
-        "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} on average, {}",
+        "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} and {} on average",
         show::duration(slowest as u64),
         show::bytes(apart.spread.slowest.bytes),
         show::duration(mean as u64),
@@ -114,11 +114,11 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         (
             Code::AGGREGATORS,
             format!(
-                "one aggregator, rank {rank}, moves {share:.0} % of the bytes of a file for {}",
+                "one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {}",
                 run.some_ranks(users)
             ),
-            "all ranks wait for its system calls: stripe the file over several targets (`lfs setstripe -c 8 DIR`) and let as many ranks write it (hint \
-             cb_nodes=8)",
+            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for \
+             the system calls of this one",
             // The geometric mean of what two of them and what many would save.
             slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt(),
         )
@@ -126,20 +126,20 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         (
             Code::ONE_RANK,
             format!(
-                "rank {rank} moves {share:.0} % of the bytes of a file of {} while the others wait",
+                "rank {rank} moves {share:.0} % of the bytes of a file shared by {} while the others wait",
                 run.some_ranks(users)
             ),
-            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
             slowest - mean,
         )
     } else {
         (
             Code::TIME_IMBALANCE,
             format!(
-                "rank {rank} takes {times:.1} times as long as the mean of {} on a file that they share",
+                "rank {rank} takes {times:.1} times as long as the mean of {} on a shared file",
                 if some { run.some_ranks(users) } else { "all ranks".to_owned() }
             ),
-            "see in the bytes whether it has more to do or is slower: a trace (DXT) of another run tells which of its calls",
+            "compare the bytes to see whether the rank has more work or is slower; a trace (DXT) of another run shows which calls take the time",
             slowest - mean,
         )
     };

@@ -42,44 +42,44 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let title = if let Some(process) = found.alone {
         let (who, calls) = (grid.run.process_name(process), show::count(most_calls));
         format!(
-            "{who} alone makes {calls} calls of {}, {} each{on}, and the others wait for it",
+            "{who} alone makes {calls} {} calls, {} each{on}, and the others wait",
             found.most,
             each(most_ns, most_calls)
         )
     } else if part >= MOSTLY && one_time {
         let opens = show::count(most_calls);
         format!(
-            "an open, with its close and the file's other metadata calls, takes {}{on}: {opens} opens",
+            "an open with its close and the file's other metadata calls takes {}{on}: {opens} opens",
             each(most_ns, most_calls)
         )
     } else if part >= MOSTLY {
         let article = if found.most.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let (name, calls) = (&found.most, show::count(most_calls));
         let rest = if most_calls == found.calls {
-            format!("{} of them", calls)
+            format!("{calls} calls")
         } else {
-            format!("{calls} of them are {:.0} % of the time in metadata calls", part * 100.0)
+            format!("{calls} calls, {:.0} % of the time in metadata calls", part * 100.0)
         };
         format!("{article} {name} takes {}{on}: {rest}", each(most_ns, most_calls))
     } else {
         let (all, calls) = (each(found.time_ns, found.calls), show::counted(found.calls, "call"));
-        format!("metadata calls take {all} each, {} most of it{on}: {calls} in all", found.several.join(" and "))
+        format!("metadata calls take {all} each, mostly in {}{on}: {calls} in total", found.several.join(" and "))
     };
     let hint = match found.most.as_str() {
         _ if found.alone.is_some() => {
-            "share them out: each rank does a part of them at the same time; or do them aside (a thread) while the others compute"
+            "distribute these calls over all ranks, or make them in a background thread while the others compute"
         }
         "stat" | "access" => {
-            "ask fewer times, from fewer ranks (one rank, then broadcast): remember the answer, or list the folder once"
+            "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
         }
         "unlink" | "rename" | "mkdir" | "rmdir" => {
-            "make and remove fewer files: temporary ones in memory (/dev/shm) or in one file, old ones aside while the program computes"
+            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, remove old files in the background"
         }
         "close" => {
-            "close fewer files, and aside (a thread of its own): closing waits until what was written is on its way"
+            "close fewer files, and close them in a separate thread: closing waits until written data are on their way"
         }
         _ => {
-            "open fewer files from fewer ranks (many small ones packed into one; one rank, then broadcast), and not all at once"
+            "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"
         }
     };
     let about = About { calls: Some(found.calls), ..About::default() };

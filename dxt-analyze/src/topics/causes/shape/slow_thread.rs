@@ -48,11 +48,12 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         many if same => format!("{which} in each of {} is", show::processes(many as u64)),
         many => format!("one thread in each of {} is", show::processes(many as u64)),
     };
-    let title = format!("{who} slow: its {} take {:.1} times as long as the others'", slow.class.plural(), times.exp());
+    let title =
+        format!("{who} slow: {} take {:.1} times as long as in the other threads", slow.class.plural(), times.exp());
     let mut calls = 0;
     found.values().for_each(|slow| add(&mut calls, slow.calls));
     let words = format!(
-        "{} by {}, p = {:.0e}; thread {} of {}{}",
+        "{} by {}, p-value {:.0e}; thread {} of {}{}",
         show::counted(calls, slow.class.singular()),
         show::counted(found.len() as u64, "such thread"),
         found.values().map(|slow| slow.p).fold(0.0, f64::max),
@@ -67,8 +68,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         calls: Some(calls),
         ..About::default()
     };
-    let hint = "see what it does besides, and where it runs (a busy or distant core: taskset, numactl); let threads take the next piece when they are done with one, rather than a fixed \
-                share each; swap the shares of two threads, and see whether thread or share stays slow";
+    let hint = "check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let threads take the next piece when they finish one, rather than a fixed \
+                share each; swap the shares of two threads to see whether thread or share stays slow";
     let claim = Claim::new(finding(Code::SLOW_THREAD, title, vec![Evidence::of(words, about)], hint), shortened);
     Some(Claim { waiting_ns, ..claim })
 }
@@ -89,10 +90,13 @@ fn owns(grid: &Grid<'_>, own: Own) -> String {
     match own {
         Own::Nothing => String::new(),
         Own::File(file) => {
-            format!("; each has a file of its own: whether it or {} is slow cannot be told", grid.run.file_name(file))
+            format!(
+                "; each thread has its own file: this thread and {} cannot be distinguished",
+                grid.run.file_name(file)
+            )
         }
         Own::Part(file) => format!(
-            "; each has a part of {} of its own: whether it or that part is slow cannot be told",
+            "; each thread has its own part of {}: this thread and its part cannot be distinguished",
             grid.run.file_name(file)
         ),
     }

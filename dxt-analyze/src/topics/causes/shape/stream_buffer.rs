@@ -58,7 +58,7 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     let (does, what) = if class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
     let title = format!(
-        "the buffers of C streams are {does} every {}: {} of {} {what} take {} each, the others only copy",
+        "C stream buffers are {does} every {}: {} of {} {what} take {} each, the others only copy",
         show::bytes(each),
         show::count(far),
         show::count(calls),
@@ -66,14 +66,14 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     );
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
     let words = format!(
-        "{} in all, {} on the mean for each {}",
+        "{} in total, {} on average for each {}",
         show::bytes(bytes),
         show::bytes(bytes / calls.max(1)),
         class.singular()
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     // Without memory of the caller's the GNU C library keeps its own buffer, whatever the size.
-    let hint = "a larger buffer, set before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and no \
+    let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
                 fflush between records";
     Some(Claim::new(finding(Code::STREAM_BUFFER, title, evidence, hint), shortened))
 }

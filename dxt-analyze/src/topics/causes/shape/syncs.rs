@@ -26,7 +26,7 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
     let found = syncs(grid)?;
     let (syncs, on) = (show::counted(found.syncs, "sync"), show::counted(found.files as u64, "file"));
     let what = match found.writes {
-        0 => format!("{syncs} on {on} that no call writes (mapped files, or files that others write)"),
+        0 => format!("{syncs} on {on} without write calls (mapped files, or files that other processes write)"),
         writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
     };
     let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
@@ -34,14 +34,14 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
     let (title, hint) = if flushes {
         (
             format!(
-                "{}: the stream's buffer is emptied again and again",
+                "{}: stream buffers are emptied repeatedly",
                 what.replace("syncs", "flushes").replace("sync", "flush")
             ),
-            "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: its buffer is written when it is full",
+            "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically",
         )
     } else {
         (
-            format!("{what}: data are forced to storage again and again"),
+            format!("{what}: data are forced to storage repeatedly"),
             "sync once, when a file is complete; do not flush a stream after each write",
         )
     };
@@ -52,12 +52,12 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
 fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     let found = long_syncs(grid, grid.run.thresholds.uncovered_share)?;
     let title = format!(
-        "{} take {} in all, {} each: the program waits until its data are on storage",
+        "{} take {} in total, {} each: the program waits until its data are on storage",
         show::counted(found.syncs, "sync"),
         show::duration(found.time_ns as u64),
         show::duration((found.time_ns / found.syncs.max(1) as f64) as u64)
     );
-    let hint = "sync only what must outlive a crash of the node, and while the program computes (a thread of its own); closing a file or ending the \
+    let hint = "sync only data that must survive a crash of the node, in a separate thread while the program computes; closing a file or ending the \
                 program needs no fsync";
     let evidence = files(grid, &found.shortened).into_iter().collect();
     Some(Claim::new(finding(Code::SYNC_TIME, title, evidence, hint), found.shortened))

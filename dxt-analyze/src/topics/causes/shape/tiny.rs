@@ -1,6 +1,6 @@
 //! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
 
-use crate::findings::{Code, Evidence};
+use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::sum::Sum;
@@ -88,21 +88,29 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     );
     let hint = match (hdf5, read) {
         (true, true) => {
-            "read whole chunks: a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, metadata cached or read collectively"
+            "read whole chunks: use a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, and cached or collective metadata reads"
         }
         (true, false) => {
-            "write whole chunks, of many elements each, with a chunk cache that holds those in use (H5Pset_chunk_cache); fewer objects, attributes and flushes (H5Fflush); \
-             metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
+            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); use fewer objects, attributes and flushes (H5Fflush), and \
+             metadata blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
         }
-        (false, true) => "gather them: read larger pieces and take the parts from memory",
+        (false, true) => "read larger pieces and take the parts from memory",
         (false, false) => {
-            "gather them: a buffer in the program (setvbuf for C streams, no flush after each line), then one call for many"
+            "buffer small writes in the program (setvbuf for C streams, no flush after each line), then make one call for many"
         }
     };
-    let words = format!("{} in them, in {} processes", show::duration(time as u64), show::count(by.len() as u64));
+    let words = format!("{} in these calls, in {}", show::duration(time as u64), show::processes(by.len() as u64));
     let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
-    Some(Claim { says_why, ..Claim::new(finding(code, title, evidence, hint), shortened) })
+    let about = About {
+        calls: Some(calls),
+        bytes: Some(bytes),
+        time_ns: Some(time as u64),
+        operation: Some(class.plural().to_owned()),
+        processes: Some(by.len() as u64),
+        ..About::default()
+    };
+    Some(Claim { says_why, ..Claim::new(finding(code, title, evidence, hint).with(about), shortened) })
 }
 
 /// Whether most of the writes to a file went to where it ended.
@@ -166,8 +174,8 @@ fn queue(
             },
             match (appended(grid, *file), by.len()) {
                 (false, _) => "",
-                (true, 1) => "append to it (O_APPEND) and ",
-                (true, _) => "append to them (O_APPEND) and ",
+                (true, 1) => "append to the file (O_APPEND) and ",
+                (true, _) => "append to the files (O_APPEND) and ",
             },
             class.plural(),
             show::duration(fastest)

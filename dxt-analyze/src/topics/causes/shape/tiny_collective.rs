@@ -65,7 +65,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let name = grid.run.file_name(*file).to_owned();
     let rounds = most.rounds();
     let title = format!(
-        "{} collective {} of {} on {name} move {} each, all ranks together",
+        "{} collective {} of {} on {name} move {} each, summed over all ranks",
         show::count(rounds),
         class.plural(),
         show::counted(most.ranks.len() as u64, "rank"),
@@ -73,11 +73,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     );
     let verb = if class == Class::Read { "read" } else { "write" };
     let hint = format!(
-        "gather the data of many steps, and {verb} them in one collective call: each call takes an exchange and a request"
+        "combine the data of many steps, and {verb} them in one collective call: each call costs an exchange and a request"
     );
     let each_ns = most.time_ns / most.calls.max(1) as f64;
-    let words = format!("{} each, the mean over ranks", show::duration(each_ns as u64));
-    let about = About { file: Some(name), calls: Some(rounds), ..About::default() };
+    let words = format!("{} for each call, averaged over ranks", show::duration(each_ns as u64));
+    let about = About { file: Some(name), calls: Some(rounds), operation: Some(verb.into()), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::TINY_COLLECTIVE, title, evidence, &hint), shortened))
 }

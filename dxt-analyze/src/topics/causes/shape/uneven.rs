@@ -64,7 +64,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
                 Some(names) => (names, true),
                 None => (grid.run.process_name(one.most.0), false),
             };
-            claim.finding.title = format!("{name} {} and {}, and {others}", has(one, more), has(other, more));
+            claim.finding.title = format!("{name} {} and {}, and {others}", has(one, more), has(other, more)).into();
             claim.finding.evidence.extend(also.finding.evidence);
             claim.shortened.extend(also.shortened);
             vec![claim]
@@ -109,7 +109,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let words = format!(
-        "{} of {}, shared by {}",
+        "{} of the {} that {} move",
         show::bytes(found.most.1),
         show::bytes(found.bytes),
         show::processes(found.processes)
@@ -123,7 +123,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
             } else {
                 format!("{name} {does} {share:.0} % of the bytes while the others wait")
             },
-            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
         )
     } else {
         (
@@ -131,11 +131,11 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
             match several(grid, &found.like) {
                 Some(names) => {
                     let do_ = does.trim_end_matches('s');
-                    format!("{names} {do_} {times:.1} times as much as the mean of all {all}, and the others wait")
+                    format!("{names} {do_} {times:.1} times the mean of all {all}, and the others wait")
                 }
-                None => format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
+                None => format!("{name} {does} {times:.1} times the mean of all {all}, and the others wait"),
             },
-            "share the bytes out evenly: another decomposition, or collective MPI-IO",
+            "balance the bytes: use another decomposition, or collective MPI-IO",
         )
     };
     Claim::new(finding(code, title, evidence, hint), found.shortened.clone())

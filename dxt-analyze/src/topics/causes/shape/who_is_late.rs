@@ -100,17 +100,17 @@ impl ByTurns {
     #[must_use]
     pub fn claim(self, code: Code, there: &str, all: &str, besides: &str) -> Claim {
         let title = format!(
-            "each time another rank comes late {there}: to {} of {all} one comes {} after all others, on the mean",
+            "a different rank arrives last each time at {there}: at {} of {all}, {} after all others on average",
             show::count(self.meetings),
             show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
         );
         let words = format!(
-            "all others wait {} in all; {} of the ranks are late at some time; {besides}",
+            "the others wait {} in total; {} of the ranks arrive last at least once; {besides}",
             show::duration(self.waits_ns as u64),
             show::count(self.ranks as u64)
         );
-        let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
-                    meet less often";
+        let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
+                    synchronize less often";
         Claim { waiting_ns: self.waits_ns, ..Claim::new(finding(code, title, vec![words.into()], hint), Vec::new()) }
     }
 }
@@ -207,12 +207,13 @@ impl Late {
         }
         let theirs = run.workers().filter(|process| Some(process.node) == node).count();
         let several = run.workers().any(|process| Some(process.node) != node);
-        let about = About { node: name.clone(), ..About::default() };
-        if let (Some(name), true) = (name, theirs == self.processes.len() && several) {
-            return (format!("node {name} (all {theirs} ranks of it)"), true, about);
-        }
         let mut ranks: Vec<i32> = self.processes.iter().filter_map(|of| run.process(*of)).map(|of| of.rank).collect();
         ranks.sort_unstable();
+        let about = About { ranks: ranks.clone(), processes: Some(self.processes.len() as u64), ..About::default() };
+        if let (Some(name), true) = (name, theirs == self.processes.len() && several) {
+            let about = About { node: Some(name.clone()), ..about };
+            return (format!("node {name} (all {theirs} ranks)"), true, about);
+        }
         let numbers: Vec<String> = ranks.iter().take(NAMED).map(ToString::to_string).collect();
         let words = match numbers.split_last() {
             Some((last, rest)) if ranks.len() <= NAMED => format!("ranks {} and {last}", rest.join(", ")),

@@ -29,20 +29,20 @@ pub(super) fn of(advice: &Advice) -> Vec<Finding> {
 }
 
 fn finding(code: Code, title: String, words: String, about: About, cost_ns: Option<u64>, hint: String) -> Finding {
-    let evidence = vec![Evidence::of(words, about)];
-    Finding { code, severity: Severity::Info, title, evidence, cost_ns, saving: None, hint }
+    let evidence = vec![Evidence::of(words, about.clone())];
+    Finding { code, about, severity: Severity::Info, title: title.into(), evidence, cost_ns, saving: None, hint }
 }
 
 fn ahead_of(row: &AheadRow) -> Finding {
     let title = format!(
-        "{} of {}: fetched {} ahead by their pattern, {:.0} % would wait for nothing",
+        "{} of {} could be prefetched {} ahead by their pattern, which avoids {:.0} % of the waits",
         units::counted(row.reads, "read"),
         row.file,
         units::counted(row.calls_ahead, "call"),
         row.coverage * 100.0
     );
     let words = format!(
-        "reads of {} on {} take {} each, and come {} after the last; reading {} ahead avoids {:.0} % of the waits and uses {:.0} % of what it fetches",
+        "reads by {} on {} take {} each and begin {} after the previous read; sequential read-ahead of {} avoids {:.0} % of the waits and uses {:.0} % of the bytes that it fetches",
         units::counted(row.processes, "thread"),
         row.file,
         units::duration(row.latency_ns),
@@ -59,7 +59,7 @@ fn ahead_of(row: &AheadRow) -> Finding {
         ..About::default()
     };
     let hint = format!(
-        "tell the kernel what comes: posix_fadvise(fd, offset, {}, POSIX_FADV_WILLNEED) for the read that comes {} later, or read in a thread of its own",
+        "call posix_fadvise(fd, offset, {}, POSIX_FADV_WILLNEED) for the read that comes {} later, or prefetch in a separate thread",
         row.length,
         units::counted(row.calls_ahead, "call")
     );
@@ -69,13 +69,13 @@ fn ahead_of(row: &AheadRow) -> Finding {
 fn one_call_of(row: &OneCall) -> Finding {
     let (what, verb) = if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
     let title = format!(
-        "{} of {} by each of {} leave no gap together: they are one collective call",
+        "{} of {} by each of {} together leave no gap and could be one collective call",
         units::counted(row.calls, what),
         units::bytes(row.length),
         units::counted(row.ranks, "rank")
     );
     let words = format!(
-        "{}: {} from byte {} on, {} apart for each rank",
+        "{}: {} in total from byte {} on; the calls of a rank are {} apart",
         row.file,
         units::bytes(row.bytes),
         row.first,
@@ -87,7 +87,7 @@ fn one_call_of(row: &OneCall) -> Finding {
         bytes: Some(row.bytes),
         ..About::default()
     };
-    let hint = format!("{verb} once, with a view of {}", row.vector());
+    let hint = format!("call {verb} once, with a file view of {}", row.vector());
     finding(Code::ONE_CALL, title, words, about, None, hint)
 }
 
@@ -124,12 +124,12 @@ fn strided_of(row: &Strided) -> Finding {
         units::bytes(row.length),
         units::bytes(row.stride)
     );
-    let words = format!("by {}, at a fixed distance and with gaps between", units::processes(row.processes));
+    let words = format!("by {}, at a fixed stride with gaps", units::processes(row.processes));
     let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
     let hint = if row.writes {
-        "keep together in the file what is written together, or write all ranks' pieces in one collective call with a file view"
+        "store data contiguously that are written together, or write all ranks' pieces in one collective call with a file view"
     } else {
-        "keep together in the file what is read together, or read a piece with its gaps and take the parts from memory; of several ranks, one collective call with a file view"
+        "store data contiguously that are read together, or read a large piece with its gaps and extract the parts in memory; with several ranks, use one collective call with a file view"
     };
     finding(code, title, words, about, None, hint.to_owned())
 }
@@ -141,22 +141,22 @@ fn same_bytes_of(row: &SameBytes) -> Finding {
     let times = row.bytes_each as f64 / row.distinct.max(1) as f64;
     let again = if times >= AGAIN { format!(" {times:.1} times") } else { String::new() };
     let title = format!(
-        "{} each read the same {} of {}{again}: {} in all",
+        "{} each read the same {} of {}{again}: {} in total",
         if row.are_processes { units::processes(row.ranks) } else { units::counted(row.ranks, "rank") },
         units::bytes(row.distinct),
         row.file,
         units::bytes(row.bytes)
     );
     let words = format!(
-        "read once on each of {} it would be {}",
+        "reading once on each of {} would move {}",
         units::counted(row.nodes, "node"),
         units::bytes(row.bytes_by_node)
     );
     let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
     let hint = if row.are_processes {
-        "keep it in one process that does the work of several, or copy it to each node before the job"
+        "keep the data in one process that does the work of several, or copy the file to each node before the job"
     } else {
-        "let one rank read it and broadcast it (MPI_Bcast), or copy it to each node before the job"
+        "let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job"
     };
     let hint = hint.to_owned();
     finding(Code::SAME_BYTES, title, words, about, None, hint)
@@ -164,7 +164,7 @@ fn same_bytes_of(row: &SameBytes) -> Finding {
 
 fn stripes_of(row: &StripeRow, parts: &[FilePart]) -> Finding {
     let title = format!(
-        "by a cost model, requests of {} on {} suit stripes of {}: those of {} cost {:.1} times as much",
+        "by a cost model, requests of {} on {} suit stripes of {}: stripes of {} cost {:.1} times as much",
         units::bytes(row.request_bytes),
         row.file,
         units::bytes(row.lustre_bytes),
@@ -172,7 +172,7 @@ fn stripes_of(row: &StripeRow, parts: &[FilePart]) -> Finding {
         row.costs_times.unwrap_or(1.0)
     );
     let mut words = format!(
-        "{} of {} on {}; the layout that costs least for one request of each is {}",
+        "{} by {} on {}; the cheapest layout for one request of each process is {}",
         units::bytes(row.bytes),
         units::processes(row.processes),
         units::counted(row.targets, "storage target"),
@@ -184,17 +184,22 @@ fn stripes_of(row: &StripeRow, parts: &[FilePart]) -> Finding {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             words.push_str(&format!(
-                "; by a replay of {} of that time stripes of {size} over {} are best, at {share:.2} of today's cost",
+                "; in a replay of {} of that time, stripes of {size} over {} are best, at {share:.2} x the present cost",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));
             match parts.iter().find(|part| part.file == row.file) {
-                Some(part) => format!("its parts suit different stripes; try it on a copy: {}", part.command),
-                None => format!("try it on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count),
+                Some(part) => {
+                    format!("try this layout on a copy (parts of the file suit different stripes): {}", part.command)
+                }
+                None => format!("try this layout on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count),
             }
         }
         None => {
-            format!("try it on a copy: lfs setstripe -S {}, or `what-if` first", units::size_option(row.lustre_bytes))
+            format!(
+                "try this stripe size on a copy: lfs setstripe -S {}, or run `what-if` first",
+                units::size_option(row.lustre_bytes)
+            )
         }
     };
     finding(Code::STRIPE_SIZE, title, words, about, None, hint)

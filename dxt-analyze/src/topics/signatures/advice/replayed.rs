@@ -97,9 +97,9 @@ fn why_apart(
     }
     let requests = row.bytes.checked_div(row.request_bytes).unwrap_or(0);
     if costs_of_model.is_some_and(|times| times <= 1.0 + thresholds.recommend_gain) {
-        "either costs the same by replay"
+        "both cost the same by replay"
     } else if operations > requests {
-        "the file has other requests in that time"
+        "the file has other requests at the same time"
     } else {
         "the replay counts stripes that ranks share, and the busiest target"
     }

@@ -9,13 +9,13 @@ pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
 }
 
 fn ahead(advice: &Advice, top: usize) -> Table {
-    Table::of("read_ahead", "Small reads that could be fetched before they are made, by simulation", &advice.read_ahead)
+    Table::of("read_ahead", "Small reads that could be prefetched, by simulation", &advice.read_ahead)
         .column("File", "file", |row| Cell::path(&row.file))
         .csv("processes", |row| Cell::Count(row.processes))
         .column("Reads", "reads", |row| Cell::Count(row.reads))
         .column("Size", "length", |row| Cell::Bytes(row.length))
-        .column("Take", "latency_ns", |row| Cell::Duration(row.latency_ns))
-        .column("Between", "interval_ns", |row| Cell::Duration(row.interval_ns))
+        .column("Duration", "latency_ns", |row| Cell::Duration(row.latency_ns))
+        .column("Interval", "interval_ns", |row| Cell::Duration(row.interval_ns))
         .column("Calls ahead", "calls_ahead", |row| Cell::Count(row.calls_ahead))
         .column("Waits avoided", "coverage", |row| Cell::Share(row.coverage))
         .column("Bytes used", "accuracy", |row| Cell::Share(row.accuracy))
@@ -29,15 +29,15 @@ fn ahead(advice: &Advice, top: usize) -> Table {
 }
 
 fn one_call(advice: &Advice, top: usize) -> Table {
-    Table::of("one_call", "Loops that are one collective call", advice.one_call.iter())
+    Table::of("one_call", "Loops that could be one collective call", advice.one_call.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
         .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
-        .column("Calls of each", "calls", |row| Cell::Count(row.calls))
+        .column("Calls per rank", "calls", |row| Cell::Count(row.calls))
         .column("Size", "length", |row| Cell::Bytes(row.length))
         .column("Stride", "stride", |row| Cell::Bytes(row.stride))
-        .column("Together", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Total", "bytes", |row| Cell::Bytes(row.bytes))
         .csv("first", |row| Cell::Count(row.first))
         .column("Datatype", "datatype", |row| Cell::text(row.vector()))
         .most(top)
@@ -45,11 +45,11 @@ fn one_call(advice: &Advice, top: usize) -> Table {
 }
 
 fn strided(advice: &Advice, top: usize) -> Table {
-    Table::of("strided", "Small calls at a fixed distance, with gaps between", advice.strided.iter())
+    Table::of("strided", "Small calls at a fixed stride, with gaps", advice.strided.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
         .column("Processes", "processes", |row| Cell::Count(row.processes))
-        .column("Calls of all", "calls", |row| Cell::Count(row.calls))
+        .column("Calls in total", "calls", |row| Cell::Count(row.calls))
         .column("Size", "length", |row| Cell::Bytes(row.length))
         .column("Stride", "stride", |row| Cell::Bytes(row.stride))
         .most(top)
@@ -57,13 +57,13 @@ fn strided(advice: &Advice, top: usize) -> Table {
 }
 
 fn same_bytes(advice: &Advice, top: usize) -> Table {
-    Table::of("same_bytes", "What ranks all read", advice.same_bytes.iter())
+    Table::of("same_bytes", "Same bytes read by several ranks", advice.same_bytes.iter())
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Ranks", "ranks", |row| Cell::Count(row.ranks))
         .column("Nodes", "nodes", |row| Cell::Count(row.nodes))
-        .column("Bytes of each", "bytes_each", |row| Cell::Bytes(row.bytes_each))
-        .column("Bytes of all", "bytes", |row| Cell::Bytes(row.bytes))
+        .column("Bytes per rank", "bytes_each", |row| Cell::Bytes(row.bytes_each))
+        .column("Bytes in total", "bytes", |row| Cell::Bytes(row.bytes))
         .column("Once on each node", "bytes_by_node", |row| Cell::Bytes(row.bytes_by_node))
         .most(top)
         .done()
@@ -76,8 +76,8 @@ fn file_parts(advice: &Advice, top: usize) -> Table {
         .column("File", "file", |row| Cell::path(&row.file))
         .column("From", "first_byte", |row| Cell::Bytes(row.first_byte))
         .column("To", "end", end)
-        .column("Stripes of", "stripe_bytes", |row| Cell::Bytes(row.stripe_bytes))
-        .column("Over", "stripe_count", |row| Cell::Count(row.stripe_count))
+        .column("Stripe size", "stripe_bytes", |row| Cell::Bytes(row.stripe_bytes))
+        .column("Stripe count", "stripe_count", |row| Cell::Count(row.stripe_count))
         .column("Command", "command", |row| Cell::text(&row.command))
         .most(top)
         .done()
@@ -86,9 +86,9 @@ fn file_parts(advice: &Advice, top: usize) -> Table {
 fn stripes(advice: &Advice, top: usize) -> Table {
     let any = advice.stripes.iter().any(|row| row.replayed.is_some());
     let title = if any {
-        "Stripe sizes that suit patterns, by a cost model, and by a replay of all accesses of their time"
+        "Best stripe sizes for patterns, by a cost model, and by a replay of all accesses of the same time"
     } else {
-        "Stripe sizes that suit patterns, by a cost model"
+        "Best stripe sizes for patterns, by a cost model"
     };
     let stripes = |row: &&StripeRow| Cell::text(row.by_replay());
     let share = |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_of_today), Cell::Times);
@@ -96,13 +96,13 @@ fn stripes(advice: &Advice, top: usize) -> Table {
         .column("File", "file", |row| Cell::path(&row.file))
         .csv("processes", |row| Cell::Count(row.processes))
         .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-        .column("Requests of", "request_bytes", |row| Cell::Bytes(row.request_bytes))
+        .column("Request size", "request_bytes", |row| Cell::Bytes(row.request_bytes))
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
         .column("Targets", "targets", |row| Cell::Count(row.targets))
-        .column("Stripes now", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
+        .column("Present stripes", "stripe_bytes", |row| Cell::maybe(row.stripe_bytes, Cell::Bytes))
         .column("Best", "best_bytes", |row| Cell::Bytes(row.best_bytes))
         .column("Best on Lustre", "lustre_bytes", |row| Cell::Bytes(row.lustre_bytes))
-        .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
+        .column("Present cost", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
         .column("Layout", "layout", |row| Cell::text(&row.layout))
         .csv("targets_per_process", |row| Cell::Count(row.targets_per_process));
     let of_model =
@@ -117,6 +117,6 @@ fn stripes(advice: &Advice, top: usize) -> Table {
     };
     // The reason for different stripe sizes has a visible column only if a row has a reason.
     let apart = advice.stripes.iter().any(|row| !why_apart(row).is_empty());
-    let table = if apart { table.column("Why apart", "why_apart", why) } else { table.csv("why_apart", why) };
+    let table = if apart { table.column("Why different", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()
 }

@@ -37,18 +37,18 @@ pub(super) fn subject(run: &Run, choice: &Choice) -> String {
 fn nowhere(kinds: &[Kind; 2]) -> String {
     match kinds.iter().map(|kind| kind.nowhere).sum() {
         0 => String::new(),
-        calls => format!(" {} without an offset on record are not in it.", units::counted(calls, "call")),
+        calls => format!(" {} without a recorded offset are not shown.", units::counted(calls, "call")),
     }
 }
 
 pub(super) fn of_offsets(choice: &Choice, kinds: &[Kind; 2]) -> String {
     let processes = choice.inks.iter().filter(|ink| **ink != NO_INK).count();
     let whose = match processes > choice.legend.len() {
-        true => format!("Neighbours among the {} share a colour", units::processes(processes as u64)),
+        true => format!("Adjacent processes of the {} share a colour", units::processes(processes as u64)),
         false => "Each process has a colour".to_owned(),
     };
     format!(
-        "A cell is {} of the file by {}, coloured where calls touch it. {whose}; where several meet, theirs take turns.{}",
+        "Each cell is {} of the file by {}, coloured where calls access it. {whose}; where several processes access the same area, their colours alternate.{}",
         units::bytes(1 << choice.row_shift),
         units::duration(choice.span.width_ns),
         nowhere(kinds)
@@ -72,15 +72,15 @@ pub(super) fn of_bandwidth(choice: &Choice, kinds: &[Kind; 2], single: bool) -> 
             .count();
         let flat = match flat {
             0 => String::new(),
-            some => format!(" {} that took no measurable time have none.", units::counted(some as u64, "call")),
+            some => format!(" {} without a measurable duration have no bar.", units::counted(some as u64, "call")),
         };
         format!(
-            "A bar for each of {}, from its start to its end, as high as its bandwidth.{flat}",
+            "One bar for each of {}, from the call's start to its end, as high as its bandwidth.{flat}",
             units::counted(calls, "call")
         )
     } else {
         format!(
-            "{} are too many for a bar each (more than {}): a bar for each {}, as high as the bytes moved in it by the time spent in calls.",
+            "{} are too many for one bar per call (more than {}): one bar per {}, as high as the bytes moved / time in calls.",
             units::counted(calls, "call"),
             units::count(BARS as u64),
             units::duration(choice.span.width_ns)

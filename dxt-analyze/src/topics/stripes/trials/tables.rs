@@ -30,7 +30,7 @@ pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
         .column("Unaligned", "unaligned_share", |row| Cell::share_of(row.trial.unaligned, row.trial.operations))
         .column("Crossing", "crossing_share", |row| Cell::share_of(row.trial.crossing, row.trial.operations))
         .column("Contested", "contested_stripes", |row| Cell::Count(row.trial.contested_stripes))
-        .column("Of nodes", "contested_between_nodes", |row| Cell::Count(row.trial.contested_between_nodes))
+        .column("Between nodes", "contested_between_nodes", |row| Cell::Count(row.trial.contested_between_nodes))
         .column("OSTs/op", "osts_per_operation", |row| Cell::Times(row.trial.osts_per_operation))
         .column("Max/mean", "busiest_ost_to_mean", |row| Cell::Times(row.trial.busiest_to_mean))
         .column("Parallel", "osts_at_work_together", |row| Cell::Times(row.trial.parallelism))
@@ -71,22 +71,22 @@ pub(crate) fn trial_lines(files: &[FileTrials]) -> Vec<String> {
     for file in files {
         let Some(best) = file.recommended.and_then(|best| file.trials.get(best)) else { continue };
         out.push(format!(
-            "Recommended for {}: stripes of {} over {} OST(s), {:.2} of today's cost by the model:",
+            "Recommended for {}: stripes of {} over {}, {:.2} x the present cost by the model:",
             file.file,
             units::size_option(best.stripe_size),
-            best.stripe_count,
+            units::counted(best.stripe_count, "OST"),
             relative(file, best).unwrap_or(1.0)
         ));
         out.extend(file.how.iter().map(|line| format!("  {line}")));
     }
     if let Some(guess) = files.iter().find(|file| file.is_guess) {
         out.push(format!(
-            "{}: no layout is known, so others have nothing to be compared with; --layout FILE gives one",
+            "{}: the layout is not known, so other layouts cannot be compared with it; give the layout with --layout FILE",
             guess.file
         ));
     }
     out.push(
-        "Contested: stripes of which several processes wrote a part, at any time. Cost: by a simple model that ranks layouts and \
+        "Contested: stripes partly written by several processes, at any time. Cost: by a simple model that ranks layouts and \
          predicts no times (docs/stripes.md)."
             .into(),
     );

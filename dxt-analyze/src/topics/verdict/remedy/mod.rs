@@ -13,10 +13,9 @@ mod mpiio;
 mod program;
 mod striping;
 
-use crate::findings::{Code, Finding};
+use crate::findings::{Code, Finding, Reason};
 use crate::sum::Sum;
 use crate::text::units;
-use crate::topics::causes::shape::locks::{AROUND_EACH, SHARED_POINTER};
 use crate::topics::verdict::weigh::is_longer;
 use facts::Facts;
 use serde::Serialize;
@@ -46,11 +45,11 @@ impl Destination {
     /// In words, before the lines.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::RomioHints => "in a file of ROMIO's hints",
+            Self::RomioHints => "in a ROMIO hints file",
             Self::CrayHints | Self::Environment => "in the job's environment",
-            Self::OmpiMca => "as parameters of Open MPI",
+            Self::OmpiMca => "as Open MPI parameters",
             Self::Shell => "in the shell, before the job",
-            Self::Job => "where the job is submitted",
+            Self::Job => "when submitting the job",
             Self::Program => "in the program",
         }
     }
@@ -135,10 +134,11 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     let is = |codes: &[Code]| codes.contains(&code);
     let named = finding.evidence.iter().find_map(|evidence| evidence.about.file.as_deref());
     let file = named.and_then(|name| facts.named(name));
+    let reason = finding.about.reason;
     let mut out = Vec::new();
-    if is(&[Code::LOCK_TIME]) && finding.title.contains(SHARED_POINTER) {
+    if is(&[Code::LOCK_TIME]) && reason == Some(Reason::SharedFilePointer) {
         out.extend(program::own_offsets());
-    } else if is(&[Code::LOCK_TIME]) && finding.title.contains(AROUND_EACH) {
+    } else if is(&[Code::LOCK_TIME]) && reason == Some(Reason::AtomicMode) {
         out.extend(program::not_atomic());
     } else if is(&[Code::SIEVING, Code::UNASKED, Code::LOCK_TIME]) {
         out.extend(mpiio::sieving(facts, file));
@@ -152,7 +152,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     } else if is(&[Code::COMMUNICATION]) {
         out.extend(mpiio::rounds(facts, file));
     } else if is(&[Code::BUFFER_SIZE]) {
-        out.extend(mpiio::buffer_size(facts, file, finding.about().bytes));
+        out.extend(mpiio::buffer_size(facts, file, finding.about.bytes));
     } else if is(&[
         Code::INDEPENDENT,
         Code::NO_COLLECTIVE_READS,
@@ -272,7 +272,7 @@ fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
     });
     let bytes = most.max()?.saturating_mul(PACKED).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
     let lines = vec![format!("DXT_BUFFER_MAX={}", units::size_option(bytes))];
-    Some(Remedy::new(Destination::Environment, lines, "room for the calls of the busiest process"))
+    Some(Remedy::new(Destination::Environment, lines, "space to record all calls of the busiest process"))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const ROMIO_BUFFER: u64 = 16 << 20;
 const OMPIO_BUFFER: u64 = 32 << 20;
 
 /// When a hint against data sieving pays.
-const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than they are";
+const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than the pieces";
 
 /// The file that hints are about.
 fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {
@@ -37,9 +37,8 @@ fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &s
         }
     }
     let place = if facts.engine == Engine::Cray { Destination::CrayHints } else { Destination::RomioHints };
-    let asked = format!(
-        "{why}; the program asks for another value when it opens the file, which a file of hints cannot change"
-    );
+    let asked =
+        format!("{why}; the program sets another value when it opens the file, which a hints file cannot override");
     vec![Remedy::new(place, lines, why), Remedy::new(Destination::Program, source, asked)]
 }
 
@@ -78,13 +77,13 @@ pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy
         }
         if heeds_hints(facts.engine) {
             let why = format!(
-                "each piece of a {name} is then a request of its own, without what lies between the pieces and without its lock"
+                "each piece of a {name} then becomes its own request, without the gaps between the pieces and without a lock"
             );
             out.extend(hints(facts, file, &[(key, "disable".into())], &why));
         }
         if is_ompio(facts.engine) {
             let why =
-                format!("each piece of a {name} is then a request of its own, without what lies between the pieces");
+                format!("each piece of a {name} then becomes its own request, without the gaps between the pieces");
             out.push(parameter(vec![format!("fbtl_posix_{name}_datasieving = 0")], &why));
         }
     }
@@ -97,7 +96,7 @@ fn gaps_in_collective(facts: &Facts<'_, '_>, file: FileId) -> Vec<Remedy> {
     if !lustre || !matches!(facts.engine, Engine::Romio | Engine::Unknown) {
         return Vec::new();
     }
-    let why = "aggregators then write each piece by itself, without reading what lies between";
+    let why = "aggregators then write each piece separately, without reading the gaps between the pieces";
     let found = hints(facts, file, &[("romio_lustre_ds_in_coll", "disable".into())], why);
     found.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
 }
@@ -113,7 +112,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     let each = wanted.div_ceil(facts.nodes);
     let why = format!(
         "{wanted} aggregators, {}, instead of {}: {} on each of {}",
-        if stripes > 1 { "one for each stripe" } else { "one for each node" },
+        if stripes > 1 { "one per stripe" } else { "one per node" },
         of.movers(),
         units::count(each),
         units::counted(facts.nodes, "node")
@@ -137,7 +136,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
 /// One, which makes one request of small pieces.
 pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    let why = format!("one aggregator makes one request of what {} ask for one by one", of.movers());
+    let why = format!("one aggregator makes one request in place of one from each of {} aggregators", of.movers());
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         let reads = of.reads.together.calls > of.writes.together.calls;
@@ -162,7 +161,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     if wanted.is_empty() {
         return Vec::new();
     }
-    let why = "aggregators put the pieces of all ranks together and make few large requests";
+    let why = "aggregators combine the pieces of all ranks into few large requests";
     // Where calls are cut up, there is a buffer, and it is many or small.
     let is_cut = |way: &Way| way.together.calls > 0 && way.inside.mean().saturating_mul(2) <= way.together.mean();
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
@@ -202,7 +201,7 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy>
         return if movers < facts.nodes { aggregators(facts, Some(file)) } else { Vec::new() };
     }
     let why = format!(
-        "an aggregator has {} of a collective call: {} of {}, instead of {} of {}",
+        "an aggregator moves {} of a collective call: {} of {} instead of {} of {}",
         units::bytes(part),
         units::counted(part.div_ceil(wanted), "round"),
         units::bytes(wanted),

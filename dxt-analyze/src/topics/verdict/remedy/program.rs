@@ -38,8 +38,7 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     }
     let calls = units::count(reads + writes);
     let ranks = units::count(facts.ranks);
-    let why =
-        format!("aggregators make few large requests of the {calls} calls that {ranks} ranks make each for itself");
+    let why = format!("aggregators combine {calls} separate calls of {ranks} ranks into few large requests");
     let mut out = Vec::new();
     if of.hdf5 {
         out.push(if facts.is_python() {
@@ -94,17 +93,17 @@ fn view_of(one: &OneCall, python: bool) -> [String; 2] {
 
 /// The next reads, told to the kernel.
 pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
-    let about = finding.about();
+    let about = &finding.about;
     let Some(length) = about.bytes.filter(|_| !facts.is_python()) else { return Vec::new() };
     let line = format!(
         "posix_fadvise(fd, next_offset, {length}, POSIX_FADV_WILLNEED);    /* as many reads before it as the finding says */"
     );
-    vec![source(&[&line], "the pattern tells where the next reads are, and the program computes between them")]
+    vec![source(&[&line], "the access pattern predicts the next reads, and the program computes between reads")]
 }
 
 /// The library's own small blocks. h5py has no call for that.
 fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
-    let why = "one rank reads and writes the library's own small blocks for all";
+    let why = "one rank reads and writes HDF5's own small blocks for all ranks";
     let lines = ["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"];
     (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
 }
@@ -134,7 +133,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
     let size = units::size_option(LARGE);
     let why = format!(
-        "{} of {} become one of {}",
+        "{} calls of {} become one of {}",
         units::count(LARGE / mean.max(1)),
         units::bytes(mean),
         units::bytes(LARGE)
@@ -194,7 +193,8 @@ fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
         })
         .collect();
     shape.reverse();
-    let why = format!("chunks of about {} of the largest data set, {}", units::bytes(CHUNK), units::bytes(volume(set)));
+    let why =
+        format!("chunks of about {} for the largest data set of {}", units::bytes(CHUNK), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
     Some(if facts.is_python() {
         source(
@@ -214,7 +214,7 @@ pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     } else {
         &["H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER);"]
     };
-    let fill = source(lines, "a data set that is written whole need not be filled when it is created");
+    let fill = source(lines, "a data set that is written completely needs no fill values at creation");
     let fill = Remedy { only_if: Some("the call creates a data set, or is the first to write to it"), ..fill };
     std::iter::once(fill).chain(collective_metadata(facts, &of)).collect()
 }
@@ -223,7 +223,7 @@ pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
 pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))) else { return Vec::new() };
     let Some((stripe, _)) = facts.stripes(file) else { return Vec::new() };
-    let why = format!("what begins at a multiple of {} shares no stripe with what is before it", units::bytes(stripe));
+    let why = format!("data that start at a multiple of {} share no stripe with the data before", units::bytes(stripe));
     if of.hdf5 {
         return vec![if facts.is_python() {
             source(&[&format!("h5py.File(name, mode, alignment_threshold=65536, alignment_interval={stripe})")], why)
@@ -250,7 +250,7 @@ pub(super) fn own_offsets() -> Vec<Remedy> {
             "MPI_Exscan(&bytes, &offset, 1, MPI_OFFSET, MPI_SUM, comm);    /* on rank 0: offset = 0 */",
             "MPI_File_write_at_all(fh, start + offset, buf, count, type, &status);",
         ],
-        "ranks take a shared file pointer one after another, under a lock",
+        "a lock on the shared file pointer serializes the ranks",
     )]
 }
 
@@ -258,7 +258,7 @@ pub(super) fn own_offsets() -> Vec<Remedy> {
 pub(super) fn not_atomic() -> Vec<Remedy> {
     vec![source(
         &["MPI_File_set_atomicity(fh, 0);    /* the default */"],
-        "ranks that write different bytes need no locks; one that reads what another wrote: MPI_File_sync, MPI_Barrier, MPI_File_sync",
+        "ranks that write different bytes need no locks; to read bytes that another rank wrote, call MPI_File_sync, MPI_Barrier, MPI_File_sync",
     )]
 }
 
@@ -268,7 +268,8 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
     if !common || facts.ranks < 2 {
         return Vec::new();
     }
-    let why = format!("one rank reads what {} read each for itself", units::processes(of.processes.len() as u64));
+    let why =
+        format!("one rank reads the bytes that {} now read separately", units::processes(of.processes.len() as u64));
     let python = facts.is_python();
     let broadcast = if python {
         source(&["values = comm.bcast(read(name) if comm.rank == 0 else None)"], why)
@@ -283,7 +284,7 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
             } else {
                 "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
             };
-            vec![source(&[line], "a collective call reads each byte once, whoever asks for it")]
+            vec![source(&[line], "a collective call reads each byte once for all ranks")]
         }
         _ => vec![broadcast],
     }
@@ -300,14 +301,14 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> 
             (.., true) => "fflush(stream);    /* once, after the last write of a step */",
             _ => "fsync(fd);    /* once, after the last write of a step */",
         };
-        source(&[line], "a sync waits for storage, whatever was written since the last one")
+        source(&[line], "each sync waits for storage, however few bytes were written since the last sync")
     } else if is(Code::WRITTEN_THROUGH) {
         source(
             &[
                 "int fd = open(name, O_WRONLY | O_CREAT, 0644);    /* without O_SYNC, O_DSYNC */",
                 "fsync(fd);    /* once, after the last write of a step */",
             ],
-            "one wait for storage in place of one for each write",
+            "one wait for storage instead of one per write",
         )
     } else if is(Code::PAST_CACHE) {
         source(
@@ -320,7 +321,7 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> 
                 "pread(fd, buf, n, offset);    /* in place of lseek and read */",
                 "pwrite(fd, buf, n, offset);    /* in place of lseek and write */",
             ],
-            "the offset goes with the call",
+            "the call carries the offset, so no seek is needed",
         )
     } else if is(Code::LOCK_WAITS) {
         source(
@@ -336,7 +337,7 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> 
                 "MPI_File_iwrite_at_all(fh, offset, buf, count, type, &request);",
                 "MPI_Wait(&request, &status);    /* after the computation */",
             ],
-            "I/O goes on while ranks compute",
+            "I/O continues while ranks compute",
         )
     }]
     .into_iter()
@@ -359,7 +360,7 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
         };
         return vec![source(
             lines,
-            format!("one rank asks for all {} what all are told alike", units::count(facts.ranks)),
+            format!("one rank queries for all {} ranks and broadcasts the answer", units::count(facts.ranks)),
         )];
     }
     if ![Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS].contains(&code) {
@@ -372,16 +373,14 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
         }
         (false, false) => &["int fd = open(name, flags, 0644);    /* once, before the loop; close(fd) behind it */"],
     };
-    vec![source(lines, "a file that stays open costs the metadata server one call")]
+    vec![source(lines, "a file that stays open costs the metadata server only one call")]
 }
 
 /// The data of many steps in one collective call.
 pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
-    let rounds = finding.about().calls?;
+    let rounds = finding.about.calls?;
     let why = format!("one collective call instead of {}", units::count(rounds));
-    // A file may have any name.
-    let writes = finding.title.split(" of ").next().is_some_and(|what| what.contains("writes"));
-    let lines = if writes {
+    let lines = if finding.about.operation.as_deref() == Some("write") {
         [
             "memcpy(gathered + used, buf, n); used += n;    /* in place of MPI_File_write_all(fh, buf, n, ...) */",
             "MPI_File_write_all(fh, gathered, used, MPI_BYTE, &status);    /* once, after the last step */",

@@ -47,12 +47,11 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         return Vec::new();
     }
     if facts.storage(file) == Storage::Lustre && !shared {
-        let why =
-            format!("each new file of {directory} goes to a target of its own, as the file system's servers choose");
+        let why = format!("each new file in {directory} gets one target, chosen by the file system's servers");
         let line = format!("lfs setstripe -c 1 -i -1 -S {} {directory}", units::size_option(size));
         return vec![Remedy::new(Destination::Shell, vec![line], why)];
     }
-    let why = format!("new files of {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1));
+    let why = format!("new files in {directory} get {} instead of {}", units::counted(wanted, "stripe"), count.max(1));
     striped(facts.storage(file), wanted, size, &directory, why)
 }
 
@@ -61,7 +60,7 @@ fn striped(storage: Storage, count: u64, size: u64, directory: &str, mut why: St
     let option = units::size_option(size);
     let lines = match storage {
         Storage::Lustre => {
-            why.push_str("; a file that exists is moved by lfs migrate with the same options");
+            why.push_str("; to move an existing file, use lfs migrate with the same options");
             vec![format!("lfs setstripe -c {count} -S {option} {directory}")]
         }
         Storage::Ceph => vec![format!("setfattr -n ceph.dir.layout.stripe_count -v {count} {directory}")],
@@ -86,8 +85,8 @@ pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         return Vec::new();
     };
     let why = format!(
-        "new files of {directory} get {wanted} stripes instead of {count}: blocks of ranks then begin on different targets, unless their distance \
-         is a multiple of {wanted} stripes, too"
+        "new files in {directory} get {wanted} stripes instead of {count}: blocks of ranks then start on different targets, unless their distance \
+         is also a multiple of {wanted} stripes"
     );
     striped(facts.storage(file), wanted, size, &directory, why)
 }
@@ -110,7 +109,7 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let count = count.min(good.len() as u64).max(1);
     let line = format!("lfs setstripe -c {count} -S {} -o {} {directory}", units::size_option(size), good.join(","));
     let why = format!(
-        "new files of {directory} are put on the targets of this run without OST {}; undo it when that is mended (lfs setstripe -d)",
+        "new files in {directory} go to the targets of this run except OST {}; undo this with lfs setstripe -d after the repair",
         which.join(", ")
     );
     vec![Remedy::new(Destination::Shell, vec![line], why)]
@@ -132,7 +131,7 @@ pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Rem
         }
         _ => Vec::new(),
     };
-    vec![Remedy::new(Destination::Job, lines, "the next job goes without the slow node, until it was checked")]
+    vec![Remedy::new(Destination::Job, lines, "exclude the slow node from jobs until it is checked")]
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Injected faults. Each fault changes a parameter of a job, and defines by words in which findings it is named. The words describe the
-//! cause, and are not those of a particular analyzer.
+//! Injected faults. Each fault changes a parameter of a job, and defines by codes and facts which findings name it.
 //!
-//! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself.
+//! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself; `codes`: codes of findings.
 
+mod codes;
 mod machine;
 mod program;
 #[cfg(test)]

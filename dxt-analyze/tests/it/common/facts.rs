@@ -1,0 +1,63 @@
+//! Assertions on findings by code, facts and saving, independent of wording.
+
+use serde_json::Value;
+use std::ops::RangeBounds;
+
+/// Returns the findings of a report or of another command's JSON, those of the verdict first, in order.
+pub(crate) fn findings(found: &Value) -> Vec<&Value> {
+    let lists = [&found["verdict"]["findings"], &found["findings"]];
+    lists.into_iter().filter_map(Value::as_array).flatten().collect()
+}
+
+/// Returns the code of the finding that the verdict's sentence states; `None` if nothing stands out or I/O does not matter.
+pub(crate) fn stated(report: &Value) -> Option<&str> {
+    report["verdict"]["states"].as_str()
+}
+
+/// Returns the first finding of a code.
+pub(crate) fn of_code<'v>(found: &'v Value, code: &str) -> Option<&'v Value> {
+    findings(found).into_iter().find(|finding| finding["code"] == code)
+}
+
+/// True if `facts` are among a finding's. A fact of `null` must be absent.
+pub(crate) fn has(finding: &Value, facts: &Value) -> bool {
+    facts.as_object().expect("an object").iter().all(|(name, value)| &finding["about"][name] == value)
+}
+
+/// Returns the first finding of a code that has the facts; fails if there is none.
+pub(crate) fn assert_found<'v>(found: &'v Value, code: &str, facts: &Value) -> &'v Value {
+    let all = findings(found);
+    let one = all.iter().find(|finding| finding["code"] == code && has(finding, facts));
+    one.unwrap_or_else(|| panic!("no {code} with {facts}: {}", brief(found)))
+}
+
+/// Returns the finding that the verdict's sentence states; fails if it has another code, or not the facts.
+pub(crate) fn assert_stated<'v>(report: &'v Value, code: &str, facts: &Value) -> &'v Value {
+    assert_eq!(stated(report), Some(code), "{}", brief(report));
+    let first = findings(report).into_iter().find(|finding| finding["code"] == code).expect("it is in the list");
+    assert!(has(first, facts), "{code} without {facts}: {}", brief(report));
+    first
+}
+
+/// Asserts that nothing stands out.
+pub(crate) fn assert_nothing_stated(report: &Value) {
+    assert_eq!(stated(report), None, "{}", brief(report));
+}
+
+/// Asserts that no finding of the code is above info.
+pub(crate) fn assert_quiet(found: &Value, code: &str) {
+    let loud = findings(found).into_iter().find(|finding| finding["code"] == code && finding["severity"] != "info");
+    assert_eq!(loud, None);
+}
+
+/// Asserts that a finding's saving, in ms, is in a range.
+pub(crate) fn assert_saves_ms(finding: &Value, range: impl RangeBounds<f64>) {
+    let saves = finding["saves_ns"].as_u64().map(|ns| ns as f64 / 1e6);
+    assert!(saves.is_some_and(|saves| range.contains(&saves)), "saves {saves:?} ms: {finding}");
+}
+
+/// Returns code, severity, saving and facts of each finding, a line each.
+pub(crate) fn brief(found: &Value) -> String {
+    let line = |one: &Value| format!("\n{} {} {} {}", one["code"], one["severity"], one["saves_ns"], one["about"]);
+    findings(found).into_iter().map(line).collect()
+}
