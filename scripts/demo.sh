@@ -15,7 +15,7 @@ mkdir -p -- "$directory"
 directory=$(cd -- "$directory" && pwd -P)
 # Overwrites no files of the user: the directory must be empty or of an earlier demo.
 if [ ! -e "$directory/.dxt-demo" ] && [ -n "$(ls -A -- "$directory")" ]; then
-    die "$directory has other files in it: name a new directory"
+    die "$directory contains other files: give a new directory"
 fi
 : >"$directory/.dxt-demo"
 
@@ -40,12 +40,12 @@ build() {
             done || status=$?
         printf '\r\033[K'
     else
-        echo "cargo build --profile demo, takes some minutes the first time (its output goes to $log)"
+        echo "cargo build --profile demo: takes some minutes the first time (its output goes to $log)"
         "${command[@]}" >"$log" 2>&1 || status=$?
     fi
     if [ $status != 0 ]; then
         tr '\r' '\n' <"$log" | grep -vE 'Building \[|^ +(Compiling|Downloaded) ' | tail -n 30 >&2
-        die "the build failed; its whole output is in $log"
+        die "the build failed; its full output is in $log"
     fi
     echo "built in $((SECONDS - began)) s"
 }

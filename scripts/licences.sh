@@ -23,7 +23,7 @@ triple=$(rustc -vV | sed -n 's/^host: //p')
 # Macros and build scripts are not linked. Lines with a path are our own crates.
 crates=$(cargo tree --locked --quiet --edges normal,no-proc-macro --target "$triple" --all-features --no-dedupe --prefix none \
     --format '{p}|{l}' "${packages[@]}" | grep -v '(/' | sed '/^$/d; s/ (proc-macro)//; s/ v/-/' | LC_ALL=C sort -u)
-count=$(grep -c . <<<"$crates") || die "cargo names no crates"
+count=$(grep -c . <<<"$crates") || die "cargo lists no crates"
 
 # acceptable EXPRESSION: succeeds if accepted licences satisfy the SPDX expression; evaluates `(MIT OR X) AND Y` as arithmetic.
 acceptable() {
@@ -46,7 +46,7 @@ source_of() {
     for dir in vendor "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
         if [ -d "$dir/$1" ]; then echo "$dir/$1" && return; fi
     done
-    die "there are no sources of $1: cargo fetch"
+    die "found no sources of $1: run cargo fetch"
 }
 
 declare -A users file_of
@@ -81,7 +81,7 @@ while IFS='|' read -r crate licence; do
         case " ${licence//[()\/]/ } " in
         *" Apache-2.0 "*) bare+="    $crate ($licence): its package has no text; that of Apache-2.0 is below"$'\n' ;;
         *" MIT "*) bare+="    $crate (MIT): its package has no text; that of MIT is below. $(authors "$dir/Cargo.toml")"$'\n' ;;
-        *) die "$crate has no text of its licence, $licence" ;;
+        *) die "the text of $crate's licence ($licence) is missing" ;;
         esac
     fi
 done <<<"$crates"

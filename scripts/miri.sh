@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$project"
 
-cargo +nightly miri --version >/dev/null 2>&1 || die "there is no Miri: rustup toolchain install nightly --component miri,rust-src"
+cargo +nightly miri --version >/dev/null 2>&1 || die "Miri is not installed: run rustup toolchain install nightly --component miri,rust-src"
 tests=("$@")
 [ ${#tests[@]} -gt 0 ] || tests=(buffer::slot buffer::marks buffer::counting::batch registry::folded flush::reduce)
 # The test harness reads the clock and the environment.

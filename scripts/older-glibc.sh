@@ -11,7 +11,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 if [ $# -lt 1 ] || [ "$1" = --help ]; then sed -n '2,8s/^# \?//p' "$0" >&2 && exit 2; fi
-case $1 in *[!A-Za-z0-9/._+~@%=,-]*) die "linker scripts cannot name $1" ;; esac
+case $1 in *[!A-Za-z0-9/._+~@%=,-]*) die "a linker script cannot contain this path: $1" ;; esac
 mkdir -p "$1"
 dir=$(cd "$1" && pwd -P)
 newest=${2:-2.17}
@@ -22,7 +22,7 @@ compiler=$(type -P cc) || die "a C compiler is needed"
 case $(uname -m) in
 x86_64) loader=ld-linux-x86-64.so.2 first=2.2.5 stat_version=1 ;;
 aarch64) loader=ld-linux-aarch64.so.1 first=2.17 stat_version=0 ;;
-*) die "glibc's oldest versions are known for x86_64 and aarch64 only" ;;
+*) die "only x86_64 and aarch64 are supported" ;;
 esac
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

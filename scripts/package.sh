@@ -20,11 +20,11 @@ while [ $# -gt 0 ]; do
     --plain) plain=yes ;;
     --from) [ $# -ge 2 ] || die "--from needs a directory" && from=(--from "$2") && shift ;;
     -h | --help) sed -n '2,9s/^# \?//p' "$0" && exit ;;
-    *) die "unknown word $1; see scripts/package.sh --help" ;;
+    *) die "unknown argument $1; see scripts/package.sh --help" ;;
     esac
     shift
 done
-[ ${#wanted[@]} -gt 0 ] || die "say which: source, deb, rpm or all"
+[ ${#wanted[@]} -gt 0 ] || die "give one or more of source, deb, rpm and all"
 
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # Directory that the packages' manifests refer to.
@@ -44,7 +44,7 @@ stage() {
     scripts/install.sh --prefix /usr --destdir "$out/root" ${from[@]+"${from[@]}"}
     scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-run dxt-tracer
     asks=$(newest_glibc "$out"/root/usr/bin/dxt-* "$out"/root/usr/lib/dxt/libdxt_tracer.so)
-    echo "asks for glibc $asks"
+    echo "needs glibc $asks or newer"
 }
 
 # only_for_linux DIR: reduces crates that no Linux build uses to their manifests, which cargo needs for all of Cargo.lock.
@@ -53,7 +53,7 @@ only_for_linux() {
     used=$(for machine in x86_64 aarch64 powerpc64le riscv64gc s390x; do
         cargo tree --quiet --locked --offline --workspace --all-features --target "$machine-unknown-linux-gnu" --no-dedupe --prefix none --format '{p}'
     done | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | sort -u)
-    [ "$(grep -c . <<<"$used")" -gt 100 ] || die "cargo names too few crates"
+    [ "$(grep -c . <<<"$used")" -gt 100 ] || die "cargo lists too few crates"
     for crate in "$1"/*; do
         ! grep -qxF -- "${crate##*/}" <<<"$used" || continue
         sum=$(sed -n 's/.*"package":"\([0-9a-f]*\)".*/\1/p' "$crate/.cargo-checksum.json")
@@ -65,7 +65,7 @@ only_for_linux() {
 }
 
 make_source() {
-    git rev-parse --git-dir >/dev/null 2>&1 || die "the sources are packed from a clone"
+    git rev-parse --git-dir >/dev/null 2>&1 || die "source packages need a git clone"
     local name=dxt-tracer-$version
     rm -rf -- "${out:?}/$name"
     git archive --prefix="$name/" HEAD | tar -x -C "$out"

@@ -190,10 +190,10 @@ failed_to() {
 install_packages() {
     local package before=$SECONDS
     say "updating the package lists of apt-get"
-    logged as_root apt-get update -q || say "apt-get update failed ($log); trying with the present lists"
+    logged as_root apt-get update -q || say "apt-get update failed ($log); trying with the existing lists"
     # Installs all packages together, else each by itself: a package that this release lacks must not prevent the others.
-    if ! apt_install "what the $purpose needs" "${missing[@]}"; then
-        failed_to "install them together"
+    if ! apt_install "the packages that the $purpose needs" "${missing[@]}"; then
+        failed_to "install the packages together"
         for package in "${missing[@]}"; do
             apt_install "$package" "$package" || failed_to "install $package"
         done
@@ -236,14 +236,14 @@ if [ ${#missing[@]} -gt 0 ]; then
     printf '    %s\n' "${why[@]}" >&2
     [ ${#essential[@]} -eq 0 ] || die "the project cannot be built without ${essential[*]}"
     case $purpose in
-    test) say "tests that need them will be skipped and say so" ;;
+    test) say "tests that need these packages will be skipped, with a message" ;;
     demo) say "the demo runs a smaller program instead, if there is an MPI compiler" ;;
     esac
 fi
 if ! rust_is_new_enough; then
-    say "installing Rust by rustup: some 150 MB to download, 600 MB on disk in ${RUSTUP_HOME:-~/.rustup}" \
+    say "installing Rust by rustup: about 150 MB to download, 600 MB on disk in ${RUSTUP_HOME:-~/.rustup}" \
         "($least_rust or newer is needed; found: $(found_rust))"
-    install_rust || { [ -z "$log" ] || say "installing Rust failed; the output is in $log"; }
+    install_rust || { [ -z "$log" ] || say "installing Rust failed; its output is in $log"; }
     hash -r
     rust_is_new_enough || die "Rust $least_rust or newer is needed: see https://rustup.rs"
 fi

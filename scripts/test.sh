@@ -2,6 +2,7 @@
 # Installs what is missing, builds, and runs every test, then fuzz targets, format, lints and shell scripts. Arguments go to `cargo test`,
 # for instance a test's name. All steps run, whatever fails; the end says how long each took, what was skipped, and what failed. With
 # CI=true a test that was skipped for want of something that can be installed has failed.
+# --fast: only unit tests, tests of analyses on simulated jobs, format, words and shell scripts; installs nothing. For use before a commit.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -87,62 +88,78 @@ python_package() {
         DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
 }
 
-# What all steps build takes so much of a disk: a full one makes errors that say everything else.
-needed_gib=6
-mkdir -p -- "$(target_dir)"
-free_kib=$(df -Pk -- "$(target_dir)" | awk 'NR == 2 { print $4 }')
-if [ "$free_kib" -lt $((needed_gib << 20)) ]; then
-    echo "$(target_dir) has room for $((free_kib >> 10)) MiB; all that is built takes up to $needed_gib GiB" >&2
-fi
-
-step "Setup" scripts/setup.sh --for test
-# Rust may have come with it.
-hash -r
-# Nothing here is built twice for an edit in between.
-[ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
-# What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
-# is a Java.) Fetched while all is built.
-test_python=$(target_dir)/test-venv/bin/python3
-python_modules >"$said.modules" 2>&1 &
-# The tests run the library and the launcher that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
-step "Build" build
-DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_TEST_RUN=$(target_dir)/release/dxt-run
-export DXT_TRACER_LIB DXT_TEST_RUN
-for built in "$DXT_TRACER_LIB" "$DXT_TEST_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
-
-wait
-step "Python modules for tests" cat -- "$said.modules"
-export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
-
-step "Tests" tests "$@"
-if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
-    step "Python package" python_package
-else
-    skip "the Python package: maturin and pytest could not be installed"
-fi
-if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
-if cargo fmt --version >/dev/null 2>&1; then
+fast() {
+    # Crates with `test = false` are left out by name: `--lib` would test them.
+    local built_of_others=(--exclude dxt-tracer-static --exclude dxt-run --exclude dxt-python)
+    local analyses=(causes:: checks:: compare:: house:: layers:: ledger:: readme:: stripes:: what_if::)
+    step "Unit tests" cargo test "${workspace[@]}" "${built_of_others[@]}" --lib --no-fail-fast
+    step "Analyses" cargo test -p dxt-analyze --features live-http,postgres,nats --test it -- "${analyses[@]}"
     step "Format" cargo fmt --all --check
-else
-    skip "format: rustfmt is not installed"
-fi
-step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
-if cargo clippy --version >/dev/null 2>&1; then
-    step "Lints" cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
-else
-    skip "lints: clippy is not installed"
-fi
-if have shellcheck; then
-    step "Shell scripts" shellcheck -x scripts/*.sh scripts/dxt-run scripts/link-flags scripts/*/*.sh .ci/run
-else
-    skip "shell scripts: shellcheck is not installed"
-fi
-# Of all that packages and the wheel link.
-step "Licences" scripts/licences.sh - dxt-analyze dxt-run dxt-tracer dxt-python
-# What a merge leaves where two changes meet reads like text.
-no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
-step "No marks of merges" no_merge_marks
-step "Words" scripts/words.sh
+    step "Shell scripts" shellcheck -x "${shell_scripts[@]}"
+    step "Words" scripts/words.sh
+}
+
+everything() {
+    # What all steps build takes so much of a disk: a full one makes errors that say everything else.
+    needed_gib=6
+    mkdir -p -- "$(target_dir)"
+    free_kib=$(df -Pk -- "$(target_dir)" | awk 'NR == 2 { print $4 }')
+    if [ "$free_kib" -lt $((needed_gib << 20)) ]; then
+        echo "$(target_dir) has room for $((free_kib >> 10)) MiB; the build takes up to $needed_gib GiB" >&2
+    fi
+
+    step "Setup" scripts/setup.sh --for test
+    # Rust may have come with it.
+    hash -r
+    # Nothing here is built twice for an edit in between.
+    [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
+    # What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
+    # is a Java.) Fetched while all is built.
+    test_python=$(target_dir)/test-venv/bin/python3
+    python_modules >"$said.modules" 2>&1 &
+    # The tests run the library and the launcher that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
+    step "Build" build
+    DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_TEST_RUN=$(target_dir)/release/dxt-run
+    export DXT_TRACER_LIB DXT_TEST_RUN
+    for built in "$DXT_TRACER_LIB" "$DXT_TEST_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
+
+    wait
+    step "Python modules for tests" cat -- "$said.modules"
+    export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
+
+    step "Tests" tests "$@"
+    if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
+        step "Python package" python_package
+    else
+        skip "the Python package: maturin and pytest could not be installed"
+    fi
+    if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
+    if cargo fmt --version >/dev/null 2>&1; then
+        step "Format" cargo fmt --all --check
+    else
+        skip "format: rustfmt is not installed"
+    fi
+    step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
+    if cargo clippy --version >/dev/null 2>&1; then
+        step "Lints" cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
+    else
+        skip "lints: clippy is not installed"
+    fi
+    if have shellcheck; then
+        step "Shell scripts" shellcheck -x "${shell_scripts[@]}"
+    else
+        skip "shell scripts: shellcheck is not installed"
+    fi
+    # Of all that packages and the wheel link.
+    step "Licences" scripts/licences.sh - dxt-analyze dxt-run dxt-tracer dxt-python
+    # What a merge leaves where two changes meet reads like text.
+    no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
+    step "No marks of merges" no_merge_marks
+    step "Words" scripts/words.sh
+}
+
+shell_scripts=(scripts/*.sh scripts/dxt-run scripts/link-flags scripts/*/*.sh .ci/run)
+if [ "${1:-}" = --fast ]; then fast; else everything "$@"; fi
 
 heading "Result"
 printf '%s\n' "${times[@]}"
@@ -150,7 +167,7 @@ printf '%s\n' "${times[@]}"
 skipped=$(grep -o 'skipped: .*' "$said" | sort -u || true)
 unable=$(grep -o 'skipped here: .*' "$said" | sort -u || true)
 if [ -n "$skipped$unable" ]; then
-    echo "not tested: ('here': this machine cannot; otherwise: scripts/setup.sh should have installed it)"
+    echo "not tested ('skipped here': impossible on this machine; 'skipped': scripts/setup.sh should have installed what is missing):"
     printf '%s\n' "$skipped" "$unable" | sed '/^$/d; s/^/    /'
 fi
 if [ -n "$skipped" ] && [ "${CI:-}" = true ]; then

@@ -54,7 +54,7 @@ while read -r name count; do
     if [ -z "$most" ] && [ "$lower" != --lower ]; then status=1; fi
 done <<<"$now"
 if [ "$lower" = --lower ]; then
-    [ "$status" = 0 ] || die "a count has grown: mend that first"
+    [ "$status" = 0 ] || die "a count has grown: fix that first"
     printf '%s\n' "$now" >"$known"
 fi
-[ "$status" = 0 ] || die "a count has grown: say it in plain words (CONTRIBUTING.md, Words)"
+[ "$status" = 0 ] || die "a count has grown: use plain words (CONTRIBUTING.md, Words)"

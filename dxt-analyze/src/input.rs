@@ -46,14 +46,14 @@ fn opened(path: &Path, more: OFlags) -> Result<File> {
 
 fn no_file(kind: FileType) -> Error {
     let (what, help) = match kind {
-        kind if kind.is_fifo() => ("a FIFO", "; what comes through it is read as `-` or <(...)"),
+        kind if kind.is_fifo() => ("a FIFO", "; read its data with `-` or <(...)"),
         kind if kind.is_socket() => ("a socket", ""),
         kind if kind.is_char_device() => ("a character device", ""),
         kind if kind.is_block_device() => ("a block device", ""),
         kind if kind.is_dir() => ("a directory", ""),
         _ => ("something else", ""),
     };
-    Error::new(ErrorKind::InvalidInput, format!("it is {what}, no regular file{help}"))
+    Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file{help}"))
 }
 
 /// Access rights for derived files: the rights that all traces read so far have in common, without execute permission.

@@ -79,14 +79,14 @@ async fn listen(
     let word = random_word()?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
-    let port = listener.local_addr().context("failed to learn the port")?.port();
+    let port = listener.local_addr().context("failed to determine the port")?.port();
     // Installed before the address is printed: any reader of the address may end the server from then on.
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to wait for Ctrl-C")?;
     let mut out = std::io::stdout();
     writeln!(out, "http://127.0.0.1:{port}/{word}/")
         .and_then(|()| out.flush())
         .context("failed to print the address")?;
-    say!("Ctrl-C ends it");
+    say!("press Ctrl-C to stop");
     tokio::select! {
         ended = serve(listener, routes(&word), Hosts::new(port)) => ended,
         _ = interrupts.recv() => Ok(()),
@@ -224,7 +224,7 @@ async fn guarded(hosts: Hosts, request: Request, next: Next) -> Response {
     } else {
         let names = hosts.names.join(", ");
         let port = hosts.port;
-        (StatusCode::MISDIRECTED_REQUEST, format!("this server answers to these names only, with :{port}: {names}\n"))
+        (StatusCode::MISDIRECTED_REQUEST, format!("this server answers only to these names, with :{port}: {names}\n"))
             .into_response()
     };
     let headers = answer.headers_mut();

@@ -26,7 +26,9 @@ pub enum Error {
         supported: u16,
     },
     /// Structure that extends past the end of the bytes.
-    #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
+    #[error(
+        "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
+    )]
     Truncated {
         /// Name of the structure being read.
         what: &'static str,
@@ -51,7 +53,7 @@ pub enum Error {
     },
     /// Length in the file that exceeds its limit.
     #[error(
-        "{what} of {value} at offset {offset} is over the limit of {limit}: the file is damaged or was not written by this tracer"
+        "{what} of {value} at offset {offset} exceeds the limit of {limit}: the file is damaged or was not written by this tracer"
     )]
     Limit {
         /// Description of the length.
@@ -64,7 +66,7 @@ pub enum Error {
         offset: u64,
     },
     /// Structure with a valid checksum but invalid contents.
-    #[error("{what} at offset {offset} makes no sense: {why}")]
+    #[error("{what} at offset {offset} is invalid: {why}")]
     Malformed {
         /// Name of the structure being read.
         what: &'static str,

@@ -388,7 +388,7 @@ fn count(info: &mut ProcessInfo, head: &BlockHead) {
 /// its block head.
 pub(crate) fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
-    let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
+    let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("the frame is cut short"))?;
     let header = FrameHeader::decode(frame, 0)?;
     let head = BlockHead::decode(body, 0)?.at_rate(old, new);
     out.extend_from_slice(&FrameHeader { region: number, ..header }.encode());

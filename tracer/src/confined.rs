@@ -52,7 +52,7 @@ pub(crate) fn may_start(environment: &impl Environment) -> bool {
     };
     if !of_all {
         say_plainly(
-            b"dxt: a seccomp filter is in force that is not the container's: not tracing (DXT_SECCOMP=trust: it is harmless)\n",
+            b"dxt: a seccomp filter other than the container's is active: not tracing (if the filter is harmless, set DXT_SECCOMP=trust)\n",
         );
     }
     of_all
@@ -184,7 +184,7 @@ fn make_ready() -> bool {
     let Some(path) = spool::path() else {
         lifecycle::write_so_far("seccomp");
         tell(&[
-            b"the program confines itself by seccomp(2): its calls from here on are not recorded, for want of a spool",
+            b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool",
         ]);
         return false;
     };
@@ -197,7 +197,10 @@ fn make_ready() -> bool {
     spool::journal::back_ahead();
     // Nothing can be returned later.
     budget::give_back();
-    tell(&[b"the program confines itself by seccomp(2): its trace is left to dxt-analyze recover, in ", path]);
+    tell(&[
+        b"the program confines itself with seccomp(2): at its end, write its trace with dxt-analyze recover, from ",
+        path,
+    ]);
     true
 }
 

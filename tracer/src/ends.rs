@@ -140,7 +140,7 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     if gate::alone(flush::take).is_none() {
         // Some thread inside the gate does not come out: most likely this very thread, interrupted by a signal.
         if let Some(path) = spool::path() {
-            say(&[b"the trace was not written (a signal came at a bad moment); dxt-analyze recover can, from ", path]);
+            say(&[b"the trace was not written (a signal interrupted the tracer); dxt-analyze recover can write the trace from ", path]);
             return Outcome::Failed;
         }
         flush::take();
@@ -263,7 +263,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {
-        say(&[b"the program that this process was before exec has no trace"]);
+        say(&[b"there is no trace of the program that this process ran before exec"]);
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
     hooks::look_at_programs(true);
     if !memory::look_at_limits() {
-        say(&[b"limits of address space or data (ulimit -v, -d) leave no room: not tracing"]);
+        say(&[b"the limits on address space or data (ulimit -v, -d) leave no room for the tracer: not tracing"]);
         return record::set_state(State::Off);
     }
     memory::prepare();
@@ -211,8 +211,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {
-        let this = if cfg!(dxt_static) { "linked into the program" } else { "in this process too" };
-        let this = format!(" records: the one of version {}, {this}, does not", env!("CARGO_PKG_VERSION"));
+        let this = if cfg!(dxt_static) { "linked into the program" } else { "in the same process" };
+        let this =
+            format!(" records this process; the tracer of version {}, {this}, does not", env!("CARGO_PKG_VERSION"));
         say(&[b"the tracer ", other.path, b" of version ", other.version, this.as_bytes()]);
     }
     true
@@ -236,7 +237,7 @@ fn read_key(config: &Config) {
 fn say_unknown(environment: &impl Environment) {
     for (name, near) in config::check::unknown(environment) {
         let meant = near.map(|near| format!(": did you mean {near}?")).unwrap_or_default();
-        say(&[&name, b" is no variable of this tracer", meant.as_bytes()]);
+        say(&[&name, b" is not a variable of this tracer", meant.as_bytes()]);
     }
 }
 
@@ -248,7 +249,7 @@ fn say_bad_file(bad: &BadFile) {
 /// Prints a message about an invalid setting. `from`: path and line of the configuration file that sets the variable, if a file does.
 fn say_bad_value(BadValue { variable, value, expected }: &BadValue, from: Option<(&[u8], usize)>) {
     let from = from.map(|(path, line)| [place(path, line).as_slice(), b": "].concat()).unwrap_or_default();
-    let wrong = [b"=", value.as_slice(), b" makes no sense (expected ", expected.as_bytes(), b"): not tracing"];
+    let wrong = [b"=", value.as_slice(), b" is invalid (expected ", expected.as_bytes(), b"): not tracing"];
     say(&[[from.as_slice(), variable.as_bytes()].as_slice(), &wrong].concat());
 }
 

@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// Log of Darshan 2.x: one compressed stream of structures that this reader does not know.
     #[error(
-        "the file is one {compression} stream, as Darshan 2.x wrote its logs; this reader knows 3.00 to 3.41: read it with the darshan-util 2.3 it was written for"
+        "the file is one {compression} stream, as Darshan 2.x wrote its logs; this reader knows 3.00 to 3.41: use darshan-util 2.3 to read the file"
     )]
     Darshan2 {
         /// Compression of the file: `gzip` or `bzip2`.
@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// Version of the log format with a layout unknown to this reader.
     #[error(
-        "log format version {found:?} is not one of {supported}: read it with the darshan-util of the release that wrote it"
+        "log format version {found:?} is not one of {supported}: use the darshan-util of the release that wrote the log"
     )]
     Version {
         /// Version in the file.
@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// Region of a module whose records have neither the official sizes nor larger ones that fit.
     #[error(
-        "unknown record layout: the {length} bytes of {module} are no records of the official size, nor of one with more bytes; a modified Darshan wrote them, and nothing is read of them"
+        "unknown record layout: the {length} bytes of {module} fit neither records of the official size nor larger ones; a modified Darshan wrote these records, and they are not read"
     )]
     UnknownLayout {
         /// Module with the unknown record layout.
@@ -70,7 +70,9 @@ pub enum Error {
         length: u64,
     },
     /// Structure that extends past the end of the bytes.
-    #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
+    #[error(
+        "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
+    )]
     Truncated {
         /// Name of the structure being read.
         what: &'static str,
@@ -94,7 +96,7 @@ pub enum Error {
         why: String,
     },
     /// Length in the file that exceeds its limit.
-    #[error("{what} of {value} near offset {offset} is over the limit of {limit}: the file is damaged")]
+    #[error("{what} of {value} near offset {offset} exceeds the limit of {limit}: the file is damaged")]
     Limit {
         /// Description of the length.
         what: &'static str,
@@ -106,7 +108,7 @@ pub enum Error {
         offset: u64,
     },
     /// Structure with invalid contents.
-    #[error("{what} near offset {offset} makes no sense: {why}")]
+    #[error("{what} near offset {offset} is invalid: {why}")]
     Malformed {
         /// Name of the structure being read.
         what: &'static str,

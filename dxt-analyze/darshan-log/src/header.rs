@@ -220,7 +220,7 @@ fn job_region(begin: u64, names: Region, modules: &[ModuleEntry], size: u64, pro
     let end = if names.offset > 0 { names.offset } else { first_module().unwrap_or(size) };
     let region = Region { offset: begin, length: end.saturating_sub(begin) };
     if end < begin {
-        let why = format!("it would end at {end}, before it begins");
+        let why = format!("its end at {end} is before its start");
         problems
             .push(Problem { offset: begin, error: Error::Malformed { what: "the job region", offset: begin, why } });
     }

@@ -51,7 +51,7 @@ pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> 
 /// Returns [`Error::Malformed`] if the count is negative, and the error of [`check`] if it exceeds `limit`.
 pub(crate) fn check_count(what: &'static str, value: i64, limit: u64, offset: u64) -> Result<u64> {
     let Ok(value) = u64::try_from(value) else {
-        return Err(Error::Malformed { what, offset, why: format!("it is {value}, a negative number") });
+        return Err(Error::Malformed { what, offset, why: format!("the value {value} is negative") });
     };
     check(what, value, limit, offset)?;
     Ok(value)

@@ -81,7 +81,7 @@ impl Log<File> {
         let io = |source| Error::Io { offset: 0, source };
         // Opening a FIFO would block until its other end is opened.
         if !path.as_ref().metadata().map_err(io)?.is_file() {
-            return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file")));
+            return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file")));
         }
         Self::new(File::open(path).map_err(io)?)
     }

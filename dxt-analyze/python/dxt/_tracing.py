@@ -71,7 +71,7 @@ def trace(output: Union[str, "os.PathLike[str]"] = ".", *, counters: bool = Fals
     """
     unknown = sorted(set(settings) - SETTINGS)
     if unknown:
-        raise TypeError(f"trace() has no setting '{unknown[0]}'; there are: {', '.join(sorted(SETTINGS))}")
+        raise TypeError(f"trace() has no setting '{unknown[0]}'; settings: {', '.join(sorted(SETTINGS))}")
     return Tracing(Path(output), counters, {f"DXT_{name.upper()}": _text(value) for name, value in settings.items()})
 
 
@@ -89,7 +89,7 @@ class Tracing:
     def __init__(self, output: Path, counters: bool, settings: dict[str, str]) -> None:
         self._library = find("libdxt_tracer.so")
         if any(character.isspace() or character == ":" for character in str(self._library)):
-            raise ValueError(f"the library's path has a space or a colon, which LD_PRELOAD cannot hold: {self._library}")
+            raise ValueError(f"LD_PRELOAD allows no space or colon in the path of the library: {self._library}")
         #: Directory of the traces.
         self.output = output.absolute()
         self._counters = counters
@@ -101,7 +101,7 @@ class Tracing:
 
     def __enter__(self) -> "Tracing":
         if self._before is not None:
-            raise RuntimeError("this context is entered already")
+            raise RuntimeError("this context is already entered")
         self._make_output()
         self._there = set(self.output.glob("*.dxt"))
         own = {
@@ -171,9 +171,9 @@ class Tracing:
             command = [str(find("dxt-analyze")), "recover", "--remove", "--output", str(self.output), spools]
             done_so = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             if done_so.returncode not in (0, 3):
-                print(f"dxt.trace: not everything could be recovered from {spools}", file=sys.stderr)
+                print(f"dxt.trace: some data could not be recovered from {spools}", file=sys.stderr)
         if any(Path(spools).iterdir()):
-            print(f"dxt.trace: {spools} still holds spools, of processes that run on", file=sys.stderr)
+            print(f"dxt.trace: {spools} still holds spools of running processes", file=sys.stderr)
         else:
             shutil.rmtree(spools, ignore_errors=True)
 
@@ -201,7 +201,7 @@ class Tracing:
 
     def _entered(self) -> dict[str, Optional[str]]:
         if self._before is None:
-            raise RuntimeError("use it in `with dxt.trace(...) as t:`")
+            raise RuntimeError("use this call inside `with dxt.trace(...) as t:`")
         return self._before
 
     @property
@@ -217,6 +217,6 @@ class Tracing:
         traces = self.traces
         if not traces:
             raise FileNotFoundError(
-                f"no trace was written in {self.output}: what was started did no I/O on files that are traced, or is linked statically"
+                f"no trace was written in {self.output}: the program did no I/O on traced files, or is linked statically"
             )
         return open(*traces)

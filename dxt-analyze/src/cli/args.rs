@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, long_version = LONG_VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// Use of colours in the output; NO_COLOR is respected
+    /// When to use colors in the output; NO_COLOR is respected
     #[arg(long, value_enum, default_value_t, global = true)]
     pub color: ColorWhen,
     /// Print only errors on standard error: no progress, no remarks
@@ -18,7 +18,7 @@ pub struct Cli {
     /// Number of threads; 0: one per processor
     #[arg(long, default_value_t = 0, global = true, value_name = "N")]
     pub threads: usize,
-    /// Access rights of written files, octal, as for chmod (default: the rights common to all traces read)
+    /// Permissions of written files, octal, as for chmod (default: the permissions common to all traces read)
     #[arg(long, global = true, value_name = "MODE", value_parser = mode)]
     pub mode: Option<u32>,
     /// Command to run
@@ -29,7 +29,7 @@ pub struct Cli {
 /// Parses octal access rights.
 fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| mode & !0o666 == 0);
-    mode.ok_or_else(|| "rights to read and write, as in 0640".to_owned())
+    mode.ok_or_else(|| "expected read and write permissions in octal, such as 0640".to_owned())
 }
 
 /// Width of help texts, in columns.
@@ -58,8 +58,8 @@ const LONG_VERSION: &str = concat!(
 );
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 the command line makes no sense; 3 done, but the trace is incomplete (damaged, cut, \
-ranks absent, or operations folded into counters); 4 done, and a finding is at or above --fail-on (goes before 3).";
+Exit codes: 0 done; 1 failed; 2 the command line is invalid; 3 done, but the trace is incomplete (damaged, truncated, \
+ranks missing, or operations folded into counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
 
 /// Commands.
 #[derive(Debug, Subcommand)]
@@ -69,7 +69,7 @@ pub enum Verb {
     Topic(topics::Verb),
     /// One self-contained HTML page: largest costs, timelines, heatmaps, box plots, and every table
     Report(page::Args),
-    /// The report page from a server on this machine, which shows single calls when zoomed in
+    /// Serve the report page on this machine; zooming in shows single calls
     Serve(serve::Args),
     /// Live view of running programs: rates, slowest ranks and files; or a stream of all calls
     Live(live::Args),
@@ -79,13 +79,13 @@ pub enum Verb {
     Convert(tools::convert::Args),
     /// Export for other programs: Darshan log, Parquet for SQL and data frames, Perfetto timeline, fio jobs, CSV, JSON lines
     Export(export::Args),
-    /// The reads and writes that a signature stands for, as rows or as fio jobs
+    /// Expand a signature into its reads and writes, as rows or as fio jobs
     Expand(tools::expand::Args),
-    /// Advice as files for `dxt-run --hints`: hints, parameters, commands; and the saving of each
+    /// Advice as files for `dxt-run --hints`: hints, parameters and commands, each with its saving
     Advise(tools::advise::Args),
     /// Verify every checksum of trace files
     Check(tools::check::Args),
-    /// Meaning of a finding, its computation, and what to do about it
+    /// Explain a finding: its meaning, its computation, and what to do about it
     Explain(tools::explain::Args),
     /// Make a trace from the spools of processes that were killed or are still running
     Recover(tools::recover::view::Args),

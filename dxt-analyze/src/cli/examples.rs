@@ -8,23 +8,23 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",
         &[
-            ("summary traces", "the job whose traces lie in a directory"),
+            ("summary traces", "the job whose traces are in a directory"),
             ("summary --files '*.h5' --ranks 0:7 traces", "some files of some ranks"),
             ("summary --format json traces", "for scripts"),
         ],
     ),
-    ("ledger", &[("ledger traces", "where the run time went"), ("ledger --top 32 traces", "and of more processes")]),
+    ("ledger", &[("ledger traces", "where the run time went"), ("ledger --top 32 traces", "with more processes")]),
     (
         "causes",
         &[
-            ("causes traces", "who is to blame, with seconds"),
-            ("causes --layout stripes.txt traces", "with storage targets: `lfs getstripe -y` wrote that file"),
+            ("causes traces", "causes of slow I/O, with seconds"),
+            ("causes --layout stripes.txt traces", "with storage targets, from `lfs getstripe -y`"),
         ],
     ),
     (
         "outliers",
         &[
-            ("outliers traces", "calls that are slower than their like"),
+            ("outliers traces", "calls that are slower than their peers"),
             ("outliers --by rank --windows phases traces", "ranks, in each phase"),
             ("outliers --by ost --layout stripes.txt traces", "storage targets"),
         ],
@@ -32,9 +32,9 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "stripes",
         &[
-            ("stripes traces", "how accesses lie on stripes"),
-            ("stripes --what-if size=16M,count=8 traces", "how they would with others"),
-            ("stripes --recommend traces", "the stripes that would be best"),
+            ("stripes traces", "alignment of accesses to stripes"),
+            ("stripes --what-if size=16M,count=8 traces", "the same with another layout"),
+            ("stripes --recommend traces", "the best stripe size and count"),
         ],
     ),
     (
@@ -47,48 +47,54 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "layers",
         &[
-            ("layers traces", "what MPI-IO and HDF5 calls are made of"),
-            ("layers --files '*.h5' traces", "of some files"),
+            ("layers traces", "calls inside of MPI-IO and HDF5 calls"),
+            ("layers --files '*.h5' traces", "only for some files"),
         ],
     ),
     (
         "checks",
         &[
             ("checks traces", "rules of thumb that the job breaks"),
-            ("checks --all --fail-on high traces", "all of them; ends with 4 if one is severe"),
+            ("checks --all --fail-on high traces", "all rules; exit code 4 if a finding is `high`"),
         ],
     ),
     (
         "timeline",
-        &[("timeline traces", "bandwidth and phases"), ("timeline --time 10:20 traces", "ten seconds of it, finer")],
+        &[
+            ("timeline traces", "bandwidth and phases"),
+            ("timeline --time 10:20 traces", "ten seconds, at a finer resolution"),
+        ],
     ),
     (
         "signatures",
         &[
-            ("signatures traces", "what all processes do, as loops"),
-            ("signatures --level local --verify traces", "each process, proven call by call"),
+            ("signatures traces", "reads and writes of all processes, as loops"),
+            ("signatures --level local --verify traces", "each process, verified call by call"),
         ],
     ),
     (
         "compare",
         &[
-            ("compare before.dxt after.dxt", "what changed, and whether more than chance"),
-            ("compare --fail-on warn before.dxt after.dxt", "for tests: ends with 4 if it became worse"),
-            ("compare -o both.html a1 a2 a3 -- b1 b2 b3", "repeats: what is more than their scatter, as a page too"),
+            ("compare before.dxt after.dxt", "what changed, and what is significant"),
+            ("compare --fail-on warn before.dxt after.dxt", "for tests: exit code 4 if I/O became worse"),
+            (
+                "compare -o both.html a1 a2 a3 -- b1 b2 b3",
+                "repeated runs: differences beyond their variation, also as a page",
+            ),
         ],
     ),
     (
         "corpus",
         &[
             ("corpus traces", "all jobs below a directory"),
-            ("corpus --sort bytes --limit 50 traces", "those that move most"),
+            ("corpus --sort bytes --limit 50 traces", "jobs that move the most bytes"),
         ],
     ),
     (
         "scaling",
         &[
             ("scaling runs", "runs by number of ranks, repeats as median and range"),
-            ("scaling --group-by=-t -o transfers.html runs", "by the value of the program's option -t, as a page too"),
+            ("scaling --group-by=-t -o transfers.html runs", "by the value of the program's option -t, also as a page"),
         ],
     ),
     (
@@ -99,18 +105,27 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
             ("report --format json traces", "for scripts, without a page"),
         ],
     ),
-    ("serve", &[("serve traces", "the page, down to the single call"), ("serve --live", "of programs that run")]),
+    (
+        "serve",
+        &[
+            ("serve traces", "the page, with single calls when zoomed in"),
+            ("serve --live", "live page of running programs"),
+        ],
+    ),
     (
         "live",
         &[
-            ("live", "programs that run on this node"),
-            ("live --pid 4711 --to events:calls.jsonl", "each call of one, into a file"),
-            ("live --to parquet:calls --until-end", "until all have ended"),
+            ("live", "programs running on this node"),
+            ("live --pid 4711 --to events:calls.jsonl", "each call of one process, to a file"),
+            ("live --to parquet:calls --until-end", "all calls to Parquet, until all processes end"),
         ],
     ),
     (
         "dump",
-        &[("dump traces", "every call"), ("dump --time 1.5:1.6 --format csv traces", "those of a tenth of a second")],
+        &[
+            ("dump traces", "every call"),
+            ("dump --time 1.5:1.6 --format csv traces", "the calls of a tenth of a second"),
+        ],
     ),
     ("convert", &[("convert -o job.dxt job.darshan", "a Darshan log as a trace")]),
     (
@@ -122,7 +137,7 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
         ],
     ),
     ("advise", &[("advise -o hints traces", "files for `dxt-run --hints hints`")]),
-    ("check", &[("check traces", "whether files are whole")]),
+    ("check", &[("check traces", "verify that files are intact")]),
     (
         "expand",
         &[
@@ -130,13 +145,13 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
             ("expand '16 x {write 0+4096 [65536]}' --to fio -o jobs", "for fio"),
         ],
     ),
-    ("explain", &[("explain DXT-L004", "one finding"), ("explain", "all of them")]),
-    ("generate", &[("generate ~/.local", "where shells and man look for them")]),
+    ("explain", &[("explain DXT-L004", "one finding"), ("explain", "all findings")]),
+    ("generate", &[("generate ~/.local", "man pages and completions for one user")]),
     (
         "recover",
         &[
-            ("recover -o traces /tmp/dxt-app-4711.spool", "what killed processes left on this node"),
-            ("recover --remove -o job.dxt a.spool b.spool", "and remove it"),
+            ("recover -o traces /tmp/dxt-app-4711.spool", "a trace from the spool of a killed process"),
+            ("recover --remove -o job.dxt a.spool b.spool", "one trace from two spools, which are then removed"),
         ],
     ),
 ];

@@ -36,7 +36,11 @@ impl<'a> Layouts<'a> {
                 None => out.stripes.replace(value).is_some(),
             };
             if second {
-                return Err(UsageError(format!("--layout {}: one is named already", value.display())).into());
+                return Err(UsageError(format!(
+                    "--layout {}: a layout of this kind is already given",
+                    value.display()
+                ))
+                .into());
             }
         }
         Ok(out)

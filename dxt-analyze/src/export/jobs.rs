@@ -85,7 +85,7 @@ impl<'a> Jobs<'a> {
         }
         ensure!(
             self.iologs.len() < MOST_JOBS,
-            "fio runs at most {MOST_JOBS} jobs at once, and there are more threads or ranks than that; choose some by --ranks"
+            "fio runs at most {MOST_JOBS} jobs at once, and there are more threads or ranks than that; select fewer with --ranks"
         );
         let base = name();
         let (mut name, mut further) = (base.clone(), 1);
@@ -112,10 +112,7 @@ impl<'a> Jobs<'a> {
     }
 
     fn put(&self) -> Result<()> {
-        ensure!(
-            !self.iologs.is_empty(),
-            "nothing to play: no reads or writes that reach the system and whose offsets are known"
-        );
+        ensure!(!self.iologs.is_empty(), "nothing to replay: no reads or writes with known offsets reach the kernel");
         let (place, folder) = (self.place, self.partial.path());
         if self.directory.is_some() {
             check_names(place, &self.files, self.force)?;
@@ -149,17 +146,17 @@ impl<'a> Jobs<'a> {
             (units::counted(self.counts.calls, "call"), units::counted(self.iologs.len() as u64, "job"));
         let bytes = self.files.preparation_bytes();
         let prepare = if bytes > 0 { format!("fio {PREPARE} && ") } else { String::new() };
-        say!("dxt-analyze: {calls} in {jobs}; to play them: cd {} && {prepare}fio {REPLAY}", self.place.display());
+        say!("dxt-analyze: {calls} in {jobs}; to replay them: cd {} && {prepare}fio {REPLAY}", self.place.display());
         if bytes > 0 {
-            say!("dxt-analyze: {PREPARE} makes files of {}", units::bytes(bytes));
+            say!("dxt-analyze: {PREPARE} creates files of {}", units::bytes(bytes));
         }
         let said = |count, what: &str| {
             if count > 0 {
                 say!("dxt-analyze: {} {what}", units::counted(count, "call"));
             }
         };
-        said(self.counts.left_out, "that moved nothing, or more than a call can, left out");
-        said(self.counts.split, "longer than Linux moves at once split");
+        said(self.counts.left_out, "left out: no bytes moved, or more than one call can move");
+        said(self.counts.split, "split: longer than Linux moves in one call");
     }
 }
 

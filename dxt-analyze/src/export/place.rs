@@ -22,6 +22,6 @@ pub(crate) fn file<T>(
 /// Calls `fill` to write the file `path` with seeks, for formats whose beginning is written last.
 pub(crate) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let failed = || format!("failed to write {}", path.display());
-    ensure!(path.as_os_str() != "-", "{}: this form needs a file", failed());
+    ensure!(path.as_os_str() != "-", "{}: this format needs a file", failed());
     Target::new(path, Ours::Never, force).file(|file| fill(file.try_clone()?).with_context(failed))
 }

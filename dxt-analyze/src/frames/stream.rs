@@ -96,7 +96,7 @@ impl Segments {
         if self.process != std::process::id() {
             self.ended = true;
             return Err(anyhow!(
-                "the segments are read by another process, of which this one is a fork: ask for them anew"
+                "this process is a fork of the one that reads the segments: request the segments again"
             ));
         }
         match self.batches.recv_timeout(patience) {
@@ -112,7 +112,7 @@ impl Segments {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 self.ended = true;
-                Err(anyhow!("the thread that reads segments has ended before it was done"))
+                Err(anyhow!("the thread that reads segments ended early"))
             }
         }
     }

@@ -44,7 +44,7 @@ impl Budget {
             file: shown(path),
             offset: 0,
             what: format!(
-                "{} would take more than {} MiB of memory: what came behind that is left out",
+                "{} would need more than {} MiB of memory: the rest is left out",
                 self.what,
                 self.limit >> 20
             ),
@@ -65,6 +65,6 @@ mod tests {
         budget.refill();
         assert!(budget.take(1) && budget.is_spent());
         let problem = budget.problem(Path::new("x")).unwrap();
-        assert!(problem.what.starts_with("the records would take more than 5 MiB"), "{}", problem.what);
+        assert!(problem.what.starts_with("the records would need more than 5 MiB"), "{}", problem.what);
     }
 }

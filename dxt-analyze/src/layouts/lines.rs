@@ -32,7 +32,7 @@ fn rule(line: &str) -> Result<Rule> {
             break;
         }
         if !is_setting(word) {
-            ensure!(!settings, "'{word}' is no setting");
+            ensure!(!settings, "'{word}' is not a setting");
             glob.push(word);
             continue;
         }
@@ -58,12 +58,12 @@ fn rule(line: &str) -> Result<Rule> {
     ensure!(start.is_none() || osts.is_none(), "start and osts exclude each other");
     let first = start.unwrap_or(0);
     let osts = osts.unwrap_or_else(|| (0..count).map(|object| first.saturating_add(object)).collect());
-    let pattern = Pattern::new(&glob.join(" ")).context("the file pattern is no glob")?;
+    let pattern = Pattern::new(&glob.join(" ")).context("the file pattern is not a valid glob")?;
     Ok(Rule { target: Target::Glob(pattern), layout: Layout::plain(size, count, osts) })
 }
 
 fn number(text: &str) -> Result<u32> {
-    text.trim().parse().with_context(|| format!("'{text}' is no number"))
+    text.trim().parse().with_context(|| format!("'{text}' is not a number"))
 }
 
 /// Parses a number of bytes: `4194304`, `4096K`, `4M`, `1G`. Units are powers of 1024, with or without `iB` or `B`, in upper or lower
@@ -77,9 +77,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u64> {
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        unit => bail!("'{unit}' is no unit: use K, M, G or T"),
+        unit => bail!("'{unit}' is not a unit: use K, M, G or T"),
     };
-    let value: u64 = digits.parse().with_context(|| format!("'{text}' is no size"))?;
+    let value: u64 = digits.parse().with_context(|| format!("'{text}' is not a size"))?;
     value.checked_mul(1 << shift).with_context(|| format!("'{text}' is too large"))
 }
 
@@ -101,12 +101,12 @@ mod tests {
             ("* count=2", "size is not set"),
             ("* size=4M", "neither count nor osts"),
             ("* size=0 count=1", "stripe size of 0"),
-            ("* size=4Q count=1", "no unit"),
+            ("* size=4Q count=1", "not a unit"),
             ("size=4M count=1", "no file pattern"),
             ("* size=4M count=3 osts=1,2", "count=3 and 2 osts"),
             ("* size=4M count=0", "stripe count of 0"),
-            ("[ size=4M count=1", "no glob"),
-            ("* size=4M count=1 colour=red", "no setting"),
+            ("[ size=4M count=1", "not a valid glob"),
+            ("* size=4M count=1 colour=red", "not a setting"),
             ("* size=99999999999T count=1", "too large"),
         ] {
             let error = format!("{:#}", parse(&format!("# rules\n{bad}")).unwrap_err());

@@ -60,7 +60,7 @@ impl Rules {
             line.starts_with("lmm_") || line.starts_with("lcm_")
         });
         let rules = if is_yaml { yaml::parse(text)? } else { lines::parse(text)? };
-        anyhow::ensure!(!rules.is_empty(), "it holds no layout");
+        anyhow::ensure!(!rules.is_empty(), "it contains no layout");
         Ok(Self { rules })
     }
 

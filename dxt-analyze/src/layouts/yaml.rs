@@ -78,7 +78,7 @@ fn layout(node: &Yaml<'_>) -> Result<Layout> {
     if get(node, "lmm_stripe_size").is_some() {
         return Ok(Layout { components: vec![plain(node)?] });
     }
-    let mapping = node.as_mapping().context("it is no mapping")?;
+    let mapping = node.as_mapping().context("it is not a mapping")?;
     let mut components = Vec::new();
     for (key, value) in mapping.iter().filter(|(key, _)| key.as_str().is_some_and(|key| key.starts_with("component"))) {
         let what = || key.as_str().unwrap_or("component").to_owned();
@@ -93,7 +93,7 @@ fn component(node: &Yaml<'_>) -> Result<Component> {
     // `lcme_extent.e_end` of the last component is the text EOF.
     let bound = |name: &str, default| match get(node, name) {
         Some(value) if value.as_str() == Some("EOF") => Ok(u64::MAX),
-        Some(value) => unsigned(value).with_context(|| format!("{name} is no number")),
+        Some(value) => unsigned(value).with_context(|| format!("{name} is not a number")),
         None => Ok(default),
     };
     let (start, end) = (bound("lcme_extent.e_start", 0)?, bound("lcme_extent.e_end", u64::MAX)?);
@@ -143,7 +143,7 @@ fn plain(node: &Yaml<'_>) -> Result<Component> {
     let words = get(node, "lmm_pattern").and_then(Yaml::as_str).unwrap_or_default();
     let bits = words.split(',').filter_map(|word| pattern_of(word.trim())).fold(0, |all, bit| all | bit);
     let on_metadata = bits & pattern::METADATA != 0;
-    let stripe_size = get(node, "lmm_stripe_size").and_then(unsigned).context("lmm_stripe_size is no number")?;
+    let stripe_size = get(node, "lmm_stripe_size").and_then(unsigned).context("lmm_stripe_size is not a number")?;
     ensure!(stripe_size > 0 || on_metadata, "a stripe size of 0");
     let objects = get(node, "lmm_objects").and_then(Yaml::as_sequence).map_or(&[][..], Vec::as_slice);
     let mut targets = Vec::with_capacity(objects.len());

@@ -122,7 +122,7 @@ impl Agent {
             if lacking > 0 {
                 let name = outlet.name();
                 said.push(format!(
-                    "{name}: it is new beside this state: {lacking} calls that were passed on before are not there"
+                    "{name}: this destination is not in the saved state: it lacks {lacking} calls that were delivered before"
                 ));
             }
         }
@@ -250,7 +250,7 @@ impl Agent {
             if held.weight() <= before / 4 * 3 {
                 continue;
             }
-            let said = format!("{}: it takes too much memory: it is watched no more", held.path().display());
+            let said = format!("{}: the spool takes too much memory and is no longer watched", held.path().display());
             held.give_up();
             let held = self.held.swap_remove(at);
             self.gone.too_large += 1;
@@ -264,7 +264,7 @@ impl Agent {
         let (began, said, more) = &mut self.said_of_spools;
         if began.elapsed() >= Duration::from_secs(60) {
             if *more > 0 {
-                self.said.push(format!("{more} messages of spools were left out"));
+                self.said.push(format!("{more} messages about spools were left out"));
             }
             (*began, *said, *more) = (Instant::now(), 0, 0);
         }
@@ -472,7 +472,7 @@ impl Agent {
             Some(Err(error)) => {
                 // Reported once, not per interval.
                 if !std::mem::replace(&mut self.state_failed, true) {
-                    self.said.push(format!("{error:#}; it is tried again"));
+                    self.said.push(format!("{error:#}; retrying"));
                 }
             }
             Some(Ok(())) | None => {

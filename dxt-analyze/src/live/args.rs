@@ -16,11 +16,11 @@ pub struct Args {
     /// Watch only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Destination; may be given again; without it, a view on the terminal. Each with `:FILE` or to standard output: connector, csv
+    /// Destination; may be given again; without it, a view on the terminal. To `:FILE` or, without it, to standard output: connector, csv
     /// (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums). Calls also to parquet:DIR
-    /// (a file a minute), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon,
-    /// by LDMS's own program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT.
-    /// In a file name, %h is the node and %p the process id of this agent
+    /// (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM]
+    /// (an LDMS daemon, by LDMS's own program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?...,
+    /// influx:udp://HOST:PORT. In a file name, %h is the node and %p the process id of this agent
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
     /// Also serve the view as a web page on 127.0.0.1, on this port or on any free one
@@ -83,14 +83,18 @@ impl Default for Args {
 /// Parses a time between 10 ms and 10^7 s: `500ms`, `2s`, `1m`, `1h`; s without a unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let value: f64 = digits.parse().map_err(|_| format!("`{text}` is no time: 500ms, 2s, 1m"))?;
+    let value: f64 = digits.parse().map_err(|_| format!("`{text}` is not a time: use 500ms, 2s or 1m"))?;
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("there is no unit `{other}`: ms, s, m, h")),
+        other => return Err(format!("`{other}` is not a unit: use ms, s, m or h")),
     };
     let seconds = value * unit;
-    if (0.01..=1e7).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err("10 ms at least".into()) }
+    if (0.01..=1e7).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("the time must be 10 ms to 10,000,000 s".into())
+    }
 }

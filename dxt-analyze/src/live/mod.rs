@@ -68,7 +68,7 @@ pub fn live(args: &Args) -> Result<Exit> {
     let outlets = args.to.iter().map(|to| to.open(args.rotate)).collect::<Result<Vec<_>>>()?;
     if args.sample > 1 && args.to.iter().any(sinks::To::is_of_connectors_form) {
         say!(
-            "dxt-analyze: rows in the connector's form cannot say that they stand for {} calls each: only cnt and total count all of them",
+            "dxt-analyze: rows in the connector's format do not show that each stands for {} calls: only cnt and total include all calls",
             args.sample
         );
     }
@@ -108,7 +108,9 @@ pub fn live(args: &Args) -> Result<Exit> {
     }
     if agent.unopened() > 0 {
         let spools = agent.unopened();
-        tell(format_args!("dxt-analyze: {spools} spools were never opened, for lack of descriptors: raise ulimit -Hn"));
+        tell(format_args!(
+            "dxt-analyze: {spools} spools were never opened: too few file descriptors; raise `ulimit -Hn`"
+        ));
     }
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
@@ -169,7 +171,9 @@ fn last_words(agent: &Agent) {
     }
     if agent.left_behind() > 0 {
         let count = agent.left_behind();
-        say!("dxt-analyze: {count} spools of processes that had ended before were left alone: see `recover`");
+        say!(
+            "dxt-analyze: {count} spools of processes that ended earlier were not read: run `dxt-analyze recover` on them"
+        );
     }
 }
 
@@ -206,7 +210,7 @@ struct Page;
 #[cfg(not(feature = "serve"))]
 impl Page {
     fn begin(args: &Args, _board: &board::Board) -> Result<Self> {
-        let why = "this dxt-analyze was built without `serve`: leave --serve away, or build it with --features serve";
+        let why = "this dxt-analyze was built without `serve`: omit --serve, or build it with --features serve";
         if args.serve.is_some() { Err(crate::exit::UsageError(why.into()).into()) } else { Ok(Self) }
     }
 

@@ -62,7 +62,7 @@ impl Address {
     /// Fails if the URL does not have this form, or the subject is not valid for messages.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
-            bail!("`{}` is no address of a stream: nats://HOST:PORT/SUBJECT", shown::url(url));
+            bail!("`{}` is not the address of a stream: use nats://HOST:PORT/SUBJECT", shown::url(url));
         };
         // Split at the last `@`: a password may contain any delimiter.
         let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, rest)| (Some(who), rest));
@@ -70,7 +70,7 @@ impl Address {
         let subject = if subject.is_empty() { "dxt.events" } else { subject };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if !subject.chars().all(is_plain) || subject.split('.').any(str::is_empty) {
-            bail!("`{subject}` is no subject: letters, digits, - and _, with single dots between");
+            bail!("`{subject}` is not a subject: use letters, digits, - and _, separated by single dots");
         }
         let who = Who::of(who, |name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
@@ -110,7 +110,7 @@ impl Address {
 /// Fails if the system refuses a new thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to begin a thread")
+    builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to start a thread")
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Shown {
                 std::process::exit(1);
             }
         };
-        std::thread::Builder::new().name("page".into()).spawn(serve).context("failed to begin serving")?;
+        std::thread::Builder::new().name("page".into()).spawn(serve).context("failed to start serving")?;
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ pub fn draw(board: &Board, clear: bool) -> String {
         list("Nodes, in this interval", &board.nodes, |row| &row.now, &mut out);
     }
     list("Slowest in this interval", &board.processes, |row| &row.now, &mut out);
-    list("Files, since the beginning", &board.files, |row| &row.all, &mut out);
+    list("Files, since the start", &board.files, |row| &row.all, &mut out);
     not_seen(&board.not_seen, &mut out);
     out
 }
@@ -86,17 +86,17 @@ fn not_seen(not_seen: &NotSeen, out: &mut String) {
 #[must_use]
 pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
-        (not_seen.counted, "calls are known by their counters only: no events of them"),
-        (not_seen.spools, "processes came and went unseen"),
-        (not_seen.taken_back, "calls were shown twice, since they came after their process's trace"),
+        (not_seen.counted, "calls are known only from counters and have no events"),
+        (not_seen.spools, "processes started and ended unobserved"),
+        (not_seen.taken_back, "calls were shown twice: they arrived after their process's trace"),
         (not_seen.damaged, "blocks of calls could not be read"),
-        (not_seen.dropped, "events were not taken by a destination"),
+        (not_seen.dropped, "events were not accepted by a destination"),
         (
             not_seen.names,
-            "paths of files were forgotten, since their processes have too many: later calls are those of <other files>",
+            "file paths were dropped because their processes use too many: later calls count as <other files>",
         ),
-        (not_seen.too_large, "spools were given up, since what they say takes too much memory"),
-        (not_seen.other_operations, "calls have no name in the connector's form"),
+        (not_seen.too_large, "spools are no longer watched: they take too much memory"),
+        (not_seen.other_operations, "calls have no operation name in the connector's format"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0).collect()
 }

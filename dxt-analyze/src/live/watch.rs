@@ -87,7 +87,7 @@ impl Watch {
         }
         looker.look();
         let name = std::thread::Builder::new().name("watch".into());
-        name.spawn(move || looker.run()).context("failed to begin watching")?;
+        name.spawn(move || looker.run()).context("failed to start watching")?;
         Ok(Self { found, shared })
     }
 
@@ -259,7 +259,7 @@ impl Looker {
         for directory in self.wanted.clone() {
             match self.begin(&directory) {
                 Ok(()) => {}
-                Err(Errno::NOENT) => self.say(format!("{} is not there: it is waited for", shown(&directory))),
+                Err(Errno::NOENT) => self.say(format!("{} does not exist: waiting for it", shown(&directory))),
                 Err(why) => {
                     let failed = || format!("failed to watch {}", shown(&directory));
                     return Err(why).context(reason(why)).with_context(failed);
@@ -301,11 +301,10 @@ impl Looker {
         let spools = self.waiting.keys().filter(|path| is_spool(path)).count() as u64;
         self.shared.unopened.store(spools, Ordering::Relaxed);
         if spools > 0 && !std::mem::replace(&mut self.told_waiting, true) {
-            let most = most_files().map_or("no more files may be open here".to_owned(), |most| {
-                format!("{most} files at most may be open here")
-            });
+            let most = most_files()
+                .map_or("no more files can be open".to_owned(), |most| format!("at most {most} files can be open"));
             self.say(format!(
-                "{spools} processes are not watched yet: {most} (ulimit -Hn); each is watched when another one ends"
+                "{spools} processes are not watched yet: {most} (ulimit -Hn); each is watched once another process ends"
             ));
         }
     }
@@ -410,7 +409,7 @@ impl Looker {
         }
         // The kernel dropped events: list all directories as if for the first time.
         if lost {
-            let what = "more came and went than the system could tell: processes may have come and gone uncounted";
+            let what = "the kernel dropped file events: processes may have started and ended unobserved";
             self.say(what.into());
             self.watched.clear();
         }
@@ -430,10 +429,10 @@ fn is_for_own_user(path: &Path) -> bool {
 /// Returns a text that says why a directory cannot be watched, more helpful than the system's message.
 const fn reason(why: Errno) -> &'static str {
     match why {
-        Errno::NOTDIR => "spools lie in directories, and this is none",
+        Errno::NOTDIR => "it is not a directory",
         Errno::ACCESS => "this user may not read it",
-        Errno::NOSPC => "there are no more watches (fs.inotify.max_user_watches)",
-        _ => "the system refuses",
+        Errno::NOSPC => "the limit of inotify watches is reached (fs.inotify.max_user_watches)",
+        _ => "the system refused",
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{is_darshan, is_rows};
 use crate::exit::UsageError;
 use crate::model::content::{Content, Pool};
+use crate::text::units;
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,20 +78,21 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     let mut walk = Walk::default();
     for name in named {
         if name == Path::new("-") {
-            let why = "several jobs are read from files and directories: put what comes from standard input into a file (one named - is ./-)";
+            let why = "this command reads files and directories: save standard input to a file (a file named - is ./-)";
             return Err(UsageError(why.into()).into());
         }
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
         if about.is_dir() { walk.directory(name, &about) } else { walk.named(name.clone()) }
     }
     if walk.paths.is_empty() && walk.left_out.is_empty() {
-        return Err(UsageError("there is no *.dxt or *.darshan file in what is named".into()).into());
+        return Err(UsageError("no *.dxt or *.darshan file found in the named files and directories".into()).into());
     }
     let mut found = Found { left_out: walk.left_out, ..Found::default() };
     if walk.partial > 0 {
-        found
-            .remarks
-            .push(format!("{} unfinished .partial file(s) left out; name one to read what is in it", walk.partial));
+        found.remarks.push(format!(
+            "{} left out; name one to read its contents",
+            units::counted(walk.partial as u64, "unfinished .partial file")
+        ));
     }
     let pool = Arc::new(Pool::default());
     let kinds: Vec<(PathBuf, Result<Option<OfJob>>)> = walk
@@ -133,7 +135,7 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let key = Trace::open(content).map_err(|error| super::not_read(path, error))?.job.info.key;
     ensure!(
         !key.is_empty(),
-        "it does not say which job it is of, its job block is lost: read it with the job's other files, as in \
+        "its job block is lost, so its job is unknown: read it with the job's other files, as in \
          `dxt-analyze summary FILE...`"
     );
     Ok(Some((about.uid(), key)))

@@ -3,6 +3,7 @@
 
 use crate::exit::UsageError;
 use crate::text::paths::shown;
+use crate::text::units;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -62,27 +63,29 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
         (true, _) => paths = logs,
         (false, count) => {
             notes.push(format!(
-                "{}: {count} .darshan file(s) beside traces left out; name one to read it",
-                folder.display()
+                "{}: {} beside traces left out; name one to read it",
+                folder.display(),
+                units::counted(count as u64, ".darshan file")
             ));
         }
     }
     paths.sort();
     if partial > 0 {
         notes.push(format!(
-            "{}: {partial} unfinished .partial file(s) left out; name one to read what is in it",
-            folder.display()
+            "{}: {} left out; name one to read its contents",
+            folder.display(),
+            units::counted(partial as u64, "unfinished .partial file")
         ));
     }
     if paths.is_empty() {
         let help = match inner {
             Some(inner) => format!(
-                "it has directories, such as {}: name the one whose job you mean, or ask `dxt-analyze corpus` for all",
+                "it has directories, such as {}: name the directory of one job, or run `dxt-analyze corpus` for all jobs",
                 inner.display()
             ),
             None => "name a trace, or the directory that DXT_OUTPUT_DIR was set to".to_owned(),
         };
-        let why = format!("{} holds no *.dxt or *.darshan file: {help}", folder.display());
+        let why = format!("{} contains no *.dxt or *.darshan file: {help}", folder.display());
         return Err(UsageError(why).into());
     }
     Ok(paths)
@@ -112,7 +115,7 @@ mod tests {
         assert!(error.downcast_ref::<UsageError>().is_some());
         std::fs::create_dir(folder.path().join("1000")).unwrap();
         let error = find(&[folder.path().to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("/1000: name the one"), "{error}");
+        assert!(error.contains("/1000: name the directory"), "{error}");
         assert!(find(&[folder.path().join("none")]).unwrap_err().to_string().contains("failed to find"));
     }
 }

@@ -17,7 +17,7 @@ const KINDS: [(&[u8], &str, &str); 20] = [
     (b"/annex/objects/", "a pointer of git-annex to data that was not fetched", "run `git annex get`"),
     (
         &trace_format::spool::MAGIC.to_le_bytes(),
-        "a spool, which a process left that was killed or still runs",
+        "a spool of a process that was killed or still runs",
         "run `dxt-analyze recover` on it",
     ),
     (b"\x1f\x8b", "compressed by gzip", "unpack it (`gunzip`) and name what is inside"),
@@ -54,7 +54,7 @@ pub(super) fn is_like(path: &Path) -> Option<String> {
 }
 
 /// Description of files of unknown type.
-const UNKNOWN: &str = "of no kind that is known here";
+const UNKNOWN: &str = "a file of unknown type";
 
 fn kind(head: &[u8]) -> (&'static str, &'static str) {
     const OTHER: &str = "name a trace (*.dxt) or a Darshan log";
@@ -69,7 +69,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
         return ("a tar archive", "unpack it and name a trace");
     }
     if head.iter().all(|&byte| byte == 0) {
-        return ("zeros only", "its data never reached the disk, or its copy was not finished");
+        return ("all zeros", "its data never reached the disk, or its copy was not finished");
     }
     let is_text =
         |bytes: &[u8]| bytes.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t' | 0x0c | 0x1b));
@@ -104,8 +104,8 @@ mod tests {
             (b"\x1f\x8b\x08", "compressed by gzip"),
             (b"version https://git-lfs.github.com/spec/v1\noid", "a pointer of Git LFS to data that was not fetched"),
             (&tar, "a tar archive"),
-            (&[0; 64], "zeros only"),
-            (b"\x01\x02\xff", "of no kind that is known here"),
+            (&[0; 64], "all zeros"),
+            (b"\x01\x02\xff", "a file of unknown type"),
             (b"# darshan log version: 3.41\n", "text that darshan-parser printed"),
         ];
         for (head, expected) in files {

@@ -10,6 +10,7 @@ use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
 use crate::model::{FileId, Manner, Note, Stream};
 use crate::text::paths::shown;
+use crate::text::units;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -160,7 +161,7 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
             health.lost_segments = health.lost_segments.saturating_add(expected.max(found));
             let who =
                 place.entry.map_or_else(String::new, |entry| format!(" of rank {}, pid {}", entry.rank, entry.pid));
-            let what = format!("the process block{who} is lost: its segments cannot be told apart and are left out");
+            let what = format!("the process block{who} is lost: its segments cannot be interpreted and are left out");
             health.problems.push(Problem { file: path, offset: place.offset, what });
             continue;
         };
@@ -187,7 +188,8 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
         seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), counts))
     });
     if before > reads.len() {
-        remarks.push(format!("{} process(es) are in more than one input and are read once", before - reads.len()));
+        let repeated = units::processes((before - reads.len()) as u64);
+        remarks.push(format!("{repeated} found in more than one input and read once"));
     }
 }
 
@@ -216,8 +218,8 @@ fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     }
     let one = files.first().and_then(|&input| inputs.get(input)).map(|input| shown(&input.path))?;
     Some(format!(
-        "{} runs share one job: {} files have processes of their own for {} of its ranks. The calls of all are kept and added up by rank; \
-         name the file of one run alone to look at it, as in {one}",
+        "{} runs share one job: {} files have different processes for {} of its ranks. Numbers per rank are sums over the runs; \
+         to analyze one run, name only its file, such as {one}",
         files.len(),
         files.len(),
         repeated.len(),

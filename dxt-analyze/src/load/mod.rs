@@ -206,7 +206,13 @@ fn is_darshan(path: &Path, content: &Content) -> bool {
 
 /// Converts a Darshan log to a trace in an unnamed temporary file.
 fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
-    let failed = || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
+    let failed = || {
+        format!(
+            "failed to create a temporary file in {} for the contents of {}",
+            std::env::temp_dir().display(),
+            shown(path)
+        )
+    };
     let mut file = tempfile::tempfile().with_context(failed)?;
     let converted = darshan::convert(path, &mut file).map_err(|error| as_it_looks(path, error))?;
     let size = file.metadata().with_context(failed)?.len();
@@ -224,11 +230,11 @@ fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
         (None, [] | [_]) => return Ok(inputs),
         (Some(wanted), keys) if keys.iter().any(|key| key == wanted) => wanted,
         (Some(wanted), _) => {
-            return Err(UsageError(format!("no input is of job {wanted}; {}", list_jobs(&keys, &inputs))).into());
+            return Err(UsageError(format!("no input belongs to job {wanted}; {}", list_jobs(&keys, &inputs))).into());
         }
         (None, keys) => {
             let why = format!(
-                "the inputs hold {} jobs: name the files of one, or choose with --job KEY; {}",
+                "the inputs contain {} jobs: name the files of one job, or choose one with --job KEY; {}",
                 keys.len(),
                 list_jobs(keys, &inputs)
             );

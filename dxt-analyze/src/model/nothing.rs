@@ -19,7 +19,7 @@ impl Run {
             let words = selection.words.iter().find(|(name, _)| *name == option);
             words.map_or_else(|| option.to_owned(), |(name, value)| format!("{name} {value}"))
         };
-        let none = |option: &str, there: String| Err(UsageError(format!("{} chooses nothing: {there}", said(option))));
+        let none = |option: &str, there: String| Err(UsageError(format!("{} selects nothing: {there}", said(option))));
         if !self.processes.is_empty() && !self.processes.iter().any(|process| selection.has_rank(process.rank)) {
             return none("--ranks", self.which_ranks());
         }
@@ -36,7 +36,7 @@ impl Run {
             let bounds = all().map(|(start, _)| start).min().zip(all().map(|(_, end)| end).max());
             if let Some((first, last)) = bounds.filter(|_| !all().any(|(start, end)| overlaps(start, end, window))) {
                 let seconds = |ns: u64| ns as f64 / 1e9;
-                return none("--time", format!("calls are on record from {} s to {} s", seconds(first), seconds(last)));
+                return none("--time", format!("calls are recorded from {} s to {} s", seconds(first), seconds(last)));
             }
         }
         Ok(())
@@ -52,7 +52,7 @@ impl Run {
             }
             _ if self.reduced_ranks() > 0 || self.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks > 0) => {
                 let what = if self.was_log() { "log" } else { "trace" };
-                format!("the {what} keeps sums over all ranks, not single ones")
+                format!("the {what} has sums over all ranks, not single ranks")
             }
             _ => "no process has a rank".to_owned(),
         }
@@ -62,7 +62,10 @@ impl Run {
         let names: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).take(SHOWN).collect();
         let more = self.files.len().saturating_sub(names.len());
         let more = if more == 0 { String::new() } else { format!(" and {} more", units::count(more as u64)) };
-        format!("there are {}{more} (`dxt-analyze summary` lists those that matter; quote wildcards)", names.join(", "))
+        format!(
+            "there are {}{more} (`dxt-analyze summary` lists the files that matter; quote wildcards)",
+            names.join(", ")
+        )
     }
 
     fn layers(&self) -> BTreeSet<Layer> {

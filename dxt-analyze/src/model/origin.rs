@@ -37,8 +37,8 @@ impl Origin {
     #[must_use]
     pub fn counters_and_no(self, what: &str) -> String {
         match self {
-            Self::Trace => format!("the trace holds counters and no {what} (DXT_ENABLE=counters)"),
-            Self::Darshan => format!("the log holds counters and no {what} (it has no DXT)"),
+            Self::Trace => format!("the trace has counters but no {what} (DXT_ENABLE=counters)"),
+            Self::Darshan => format!("the log has counters but no {what} (no DXT)"),
         }
     }
 
@@ -46,7 +46,7 @@ impl Origin {
     #[must_use]
     pub const fn without_segments(self) -> &'static str {
         match self {
-            Self::Trace => "none, as asked for (DXT_ENABLE=counters)",
+            Self::Trace => "none, as configured (DXT_ENABLE=counters)",
             Self::Darshan => "none, the log has no DXT",
         }
     }
@@ -55,8 +55,8 @@ impl Origin {
     #[must_use]
     pub const fn some_without_segments(self) -> &'static str {
         match self {
-            Self::Trace => "as asked for or by design",
-            Self::Darshan => "as DXT has segments of reads and writes only",
+            Self::Trace => "by configuration or by design",
+            Self::Darshan => "as DXT records segments of reads and writes only",
         }
     }
 
@@ -66,16 +66,16 @@ impl Origin {
     pub const fn missing(self, filtered: bool) -> &'static str {
         match (self, filtered) {
             (Self::Trace, true) => {
-                "operations have no segment (folded into counters, as a filter says or because a buffer was full): their counts, \
-                 bytes and times are in the sums, they are in no distribution or list."
+                "operations have no segment (only counters, because of a filter or a full buffer): sums include their counts, \
+                 bytes and times, but no distribution or list includes these operations."
             }
             (Self::Trace, false) => {
-                "operations have no segment (folded into counters when a buffer was full): their counts, bytes and times are in \
-                 the sums, they are in no distribution or list. A larger DXT_BUFFER_MAX keeps them."
+                "operations have no segment (only counters, because a buffer was full): sums include their counts, bytes and times, \
+                 but no distribution or list includes these operations. Set DXT_BUFFER_MAX higher to record every operation."
             }
             (Self::Darshan, _) => {
-                "operations have no segment (DXT's memory was full, or its configuration left them out): their counts, bytes and \
-                 times are in the sums, they are in no distribution or list."
+                "operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their counts, \
+                 bytes and times, but no distribution or list includes these operations."
             }
         }
     }
@@ -84,7 +84,7 @@ impl Origin {
     #[must_use]
     pub const fn missing_title(self) -> &'static str {
         match self {
-            Self::Trace => "operations were folded into counters",
+            Self::Trace => "operations are recorded only as counters",
             Self::Darshan => "operations have no DXT segment",
         }
     }
@@ -94,11 +94,11 @@ impl Origin {
     pub const fn missing_hint(self, filtered: bool) -> &'static str {
         match (self, filtered) {
             (Self::Trace, true) => {
-                "leave the filter out, and set DXT_BUFFER_MAX higher if need be, to keep every operation"
+                "to record every operation, remove the filter and, if needed, set DXT_BUFFER_MAX higher"
             }
-            (Self::Trace, false) => "set DXT_BUFFER_MAX higher to keep every operation",
+            (Self::Trace, false) => "set DXT_BUFFER_MAX higher to record every operation",
             (Self::Darshan, _) => {
-                "set DARSHAN_MODMEM higher, or trace fewer files (DXT_TRIGGER_CONF_PATH, or a configuration file), to keep every operation"
+                "set DARSHAN_MODMEM higher, or trace fewer files (DXT_TRIGGER_CONF_PATH, or a configuration file), to record every operation"
             }
         }
     }

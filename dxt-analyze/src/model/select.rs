@@ -30,14 +30,14 @@ pub struct Selection {
 pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     let number = |part: &str, absent: i32| match part.trim() {
         "" => Ok(absent),
-        digits => digits.parse().map_err(|_| UsageError(format!("--ranks {text}: '{digits}' is no rank"))),
+        digits => digits.parse().map_err(|_| UsageError(format!("--ranks {text}: '{digits}' is not a rank"))),
     };
     let mut out = Vec::new();
     for item in text.split(',') {
         let (first, last) = item.split_once(':').unwrap_or((item, item));
         let range = (number(first, 0)?, number(last, i32::MAX)?);
         if item.trim().is_empty() || range.0 > range.1 {
-            return Err(UsageError(format!("--ranks {text}: '{item}' is no range of ranks (as in 0,4:7,12:)")));
+            return Err(UsageError(format!("--ranks {text}: '{item}' is not a range of ranks (as in 0,4:7,12:)")));
         }
         out.push(range);
     }
@@ -138,7 +138,7 @@ impl Run {
         self.datatype_extents.retain(|sum| has(&files, sum.file));
         if unsure > 0 {
             self.remarks.push(format!(
-                "{} operations that have no segments may lie within --time or not: they are left out",
+                "{} operations have no segments, so their time is not known: --time leaves these operations out",
                 units::count(unsure)
             ));
         }

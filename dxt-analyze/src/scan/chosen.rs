@@ -45,7 +45,7 @@ pub fn check(run: &Run) -> Result<(), UsageError> {
     }
     let words: Vec<String> = run.selection.iter().map(|(name, value)| format!("{name} {value}")).collect();
     Err(UsageError(match words.as_slice() {
-        [one] => format!("{one} chooses nothing: there are calls before and after it"),
-        several => format!("{} choose nothing together, though each of them does alone", several.join(" ")),
+        [one] => format!("{one} selects no calls"),
+        several => format!("{} together select no calls, although each of them alone does", several.join(" ")),
     }))
 }

@@ -46,7 +46,7 @@ pub(super) fn begin(
         // The receiver has been dropped if the server has already ended.
         Err(error) => drop(fails.send(error)),
     };
-    std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to begin reading")?;
+    std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to start reading")?;
     let making = Making { made, what: what.into() };
     let watched = making.clone();
     let failed = async move {
@@ -86,7 +86,7 @@ impl Making {
                     @if let Some((work, percent)) = crate::progress::now() {
                         p { progress max="100" value=(percent) {} " " (work) ": " (percent) " %" }
                     }
-                    p { "The trace is read twice or more. The report comes up here by itself." }
+                    p { "The trace is read at least twice. The report appears here when it is ready." }
                 }
             }
         }

@@ -16,18 +16,18 @@ pub struct Inputs {
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
     /// Use these ranks only, as in 0,4:7,12:
-    #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
+    #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
     /// Use matching files only; a pattern without a slash is compared with the last part of a path
-    #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub files: Vec<String>,
     /// Use these layers only
-    #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
+    #[arg(long, value_enum, ignore_case = true, help_heading = "Selection")]
     pub layer: Vec<LayerName>,
     /// Use calls within this time window only, in seconds since the job's start, as in 1.5:3
-    #[arg(long, value_name = "FROM:UNTIL", help_heading = "What to look at")]
+    #[arg(long, value_name = "FROM:UNTIL", help_heading = "Selection")]
     pub time: Option<String>,
-    /// Other thresholds for findings, TOML (docs/analyses.md lists them)
+    /// TOML file with thresholds for findings that replace the defaults (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub struct PageOutput {
     /// Also write a page with charts: one self-contained HTML file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace a file that is no page of dxt-analyze
+    /// Replace an existing file of any origin
     #[arg(long, requires = "output")]
     pub force: bool,
 }

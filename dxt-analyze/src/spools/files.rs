@@ -31,10 +31,10 @@ impl Owned {
             Err(error) if error.raw_os_error().is_none() => return Err(error.into()),
             Err(error) => return Err(anyhow::Error::new(error).context("failed to open it")),
         };
-        let about = file.metadata().context("failed to look at it")?;
+        let about = file.metadata().context("failed to read its metadata")?;
         let (owner, user) = (about.uid(), own_user());
         if owner != user && user != 0 {
-            bail!("it belongs to user {owner}: only that user, or root, can say whether it is to be trusted");
+            bail!("it belongs to user {owner}: only that user or root may use it");
         }
         Ok(Self { file, owner })
     }
@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(Owned::open(&at("file")).unwrap().owner, own_user());
         let why = |name: &str| format!("{:#}", Owned::open(&at(name)).err().unwrap());
         assert!(why("link").contains("symbolic link"));
-        assert!(why("pipe").contains("no regular file"));
-        assert!(why(".").contains("no regular file"));
+        assert!(why("pipe").contains("not a regular file"));
+        assert!(why(".").contains("not a regular file"));
         assert!(why("nothing").contains("No such file"));
     }
 

@@ -90,7 +90,7 @@ impl SpoolDirectory {
         let kind = fstatfs(&directory).with_context(failed)?.f_type as u32;
         anyhow::ensure!(
             !is_seen_elsewhere(kind),
-            "{} is on a file system that other machines share: whether their processes run cannot be told here",
+            "{} is on a file system that other machines share: their processes cannot be checked from here",
             path.display()
         );
         let before = SystemTime::now().checked_sub(older_than).and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -14,9 +14,9 @@ pub(crate) fn parse(text: &str) -> Result<f64, String> {
         "" => 1.0,
         "k" | "K" | "M" | "G" | "T" | "P" => 1000_f64.powi(power(unit.get(..1).unwrap_or_default())),
         "Ki" | "Mi" | "Gi" | "Ti" | "Pi" => 1024_f64.powi(power(unit.get(..1).unwrap_or_default())),
-        _ => return Err(format!("'{unit}' is no unit of bytes per second: use MB/s, GB/s, MiB/s, GiB/s")),
+        _ => return Err(format!("'{unit}' is not a unit of bytes per second: use MB/s, GB/s, MiB/s, GiB/s")),
     };
-    let value: f64 = digits.parse().map_err(|_| format!("'{text}' is no rate, as 2500MB/s is"))?;
+    let value: f64 = digits.parse().map_err(|_| format!("'{text}' is not a rate such as 2500MB/s"))?;
     let rate = value * factor;
     if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("must be above 0".into()) }
 }

@@ -5,6 +5,7 @@ use crate::import::{connector, darshan};
 use crate::load::{as_it_looks, or_path};
 use crate::progress::{say, tell};
 use crate::text::paths::shown;
+use crate::text::units;
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use std::io::Seek;
@@ -69,9 +70,9 @@ fn chosen(mut made: Vec<connector::Made>, args: &Args) -> Result<connector::Made
     };
     let Some(at) = found else {
         let why = format!(
-            "{} holds {} job(s): choose one with --job KEY: {}",
+            "{} contains {}: choose one with --job KEY: {}",
             args.log.display(),
-            keys.len(),
+            units::counted(keys.len() as u64, "job"),
             keys.join(", ")
         );
         return Err(UsageError(why).into());

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 /// `explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Code of a finding, as DXT-O001 or o001; without one, all codes are listed
+    /// Code of a finding, such as DXT-O001 or o001; without it, all codes are listed
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Other thresholds, TOML, whose values are shown (docs/analyses.md lists them)
+    /// TOML file with thresholds that are shown instead of the defaults (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
 }

@@ -127,7 +127,7 @@ impl<'a> Target<'a> {
             return Ok(None);
         }
         let file = File::options().write(true).open(self.path)?;
-        ensure!(flows(&file.metadata()?), "it has become something else meanwhile");
+        ensure!(flows(&file.metadata()?), "another kind of file has replaced it");
         Ok(Some(file))
     }
 
@@ -138,7 +138,7 @@ impl<'a> Target<'a> {
     fn standing(&self) -> Result<Standing> {
         ensure!(
             self.path != Path::new("-"),
-            "- is no standard output here: name /dev/stdout, or ./- for a file of that name"
+            "- does not mean standard output here: name /dev/stdout, or ./- for a file of that name"
         );
         let about = match std::fs::symlink_metadata(self.path) {
             Ok(about) => about,
@@ -146,15 +146,15 @@ impl<'a> Target<'a> {
             Err(error) => return Err(error.into()),
         };
         ensure!(!std::fs::metadata(self.path).is_ok_and(|about| about.is_dir()), "it is a directory");
-        ensure!(!self.flows(), "this form needs a file, in which it can go back");
+        ensure!(!self.flows(), "this format needs a seekable file");
         if about.is_symlink() {
             // Names of descriptors, such as /dev/stdin, must not become files, even with --force.
             let is_descriptor = std::fs::read_link(self.path).is_ok_and(|behind| behind.starts_with("/proc"));
-            ensure!(!is_descriptor, "it stands for an open file");
+            ensure!(!is_descriptor, "it is the name of an open file descriptor");
             ensure!(self.force, "it is a symbolic link; --force replaces the link, not the file behind it");
             return Ok(Standing::Replaceable(None));
         }
-        ensure!(about.is_file(), "it is no regular file");
+        ensure!(about.is_file(), "it is not a regular file");
         let replaceable = self.force || about.len() == 0 && self.ours != Ours::Never || self.ours.recognises(self.path);
         if !replaceable {
             bail!("it exists{}; --force replaces it", self.ours.otherwise());
@@ -202,7 +202,7 @@ fn own_file(path: &Path) -> Result<(File, Metadata)> {
         Err(error) => return Err(std::io::Error::from(error).into()),
     };
     let about = file.metadata()?;
-    ensure!(about.is_file(), "it is no regular file");
+    ensure!(about.is_file(), "it is not a regular file");
     Ok((file, about))
 }
 
@@ -232,10 +232,13 @@ fn named() -> Builder<'static, 'static> {
 pub(crate) fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        Err(Errno::EXIST) => bail!("another file has taken that name meanwhile; --force replaces it"),
+        Err(Errno::EXIST) => bail!("another file has been created under that name; --force replaces it"),
         // The file system does not support that flag. Then a file created at this very moment is lost.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            ensure!(std::fs::symlink_metadata(to).is_err(), "another file has taken that name; --force replaces it");
+            ensure!(
+                std::fs::symlink_metadata(to).is_err(),
+                "another file has been created under that name; --force replaces it"
+            );
             Ok(std::fs::rename(from, to)?)
         }
         Err(error) => Err(std::io::Error::from(error).into()),

@@ -58,9 +58,9 @@ impl Ours {
     /// Returns the reason why an existing file is not replaced.
     pub(super) fn otherwise(self) -> &'static str {
         match self {
-            Self::Page => " and is no page of `dxt-analyze report`",
-            Self::Conversion => " and is no trace that `dxt-analyze convert` made",
-            Self::Recovery => " and is no trace that `dxt-analyze recover` made",
+            Self::Page => " and is not a page of `dxt-analyze report`",
+            Self::Conversion => " and is not a trace made by `dxt-analyze convert`",
+            Self::Recovery => " and is not a trace made by `dxt-analyze recover`",
             Self::Advice => " and was not written by `dxt-analyze advise`",
             Self::Never => "",
         }

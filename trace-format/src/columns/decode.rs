@@ -132,7 +132,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
         into.end.extend_from_slice(ends);
     }
     if stored.iter().any(|stored| !stored.exceptions.is_empty()) {
-        return Err(malformed(format!("an exception behind its last row, {count}")));
+        return Err(malformed(format!("an exception after its last row, {count}")));
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
 /// Locates the five columns in a block's payload and checks that they fill it exactly.
 fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS], String> {
     let Some((heads, mut rest)) = raw.split_at_checked(HEADS_BYTES) else {
-        return Err(format!("{} bytes hold no column heads", raw.len()));
+        return Err(format!("{} bytes are too few for the column heads", raw.len()));
     };
     let mut columns = [Stored::default(); COLUMNS];
     for (number, (head, column)) in heads.chunks_exact(HEAD_BYTES).zip(columns.iter_mut()).enumerate() {

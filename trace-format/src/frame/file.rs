@@ -133,7 +133,7 @@ impl Trailer {
             return Err(Error::Malformed {
                 what,
                 offset,
-                why: "the file does not end in one: it was cut short".into(),
+                why: "the file does not end with it: the file was cut short".into(),
             });
         }
         let mut parts = Parts::open::<TRAILER_BYTES>(bytes, what, offset)?;

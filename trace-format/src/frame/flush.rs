@@ -41,7 +41,7 @@ impl FlushStage {
             Self::Agree => "agree",
             Self::Open => "open",
             Self::Write => "write",
-            Self::Repair => "mend",
+            Self::Repair => "repair",
             Self::Other => "other",
         }
     }

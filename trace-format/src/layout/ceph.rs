@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 /// # Errors
 /// Returns [`Error::Malformed`] with the reason if the value is invalid.
 pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
-    let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not text"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed("the attribute is not text"))?;
     let text = text.trim_end_matches('\0');
     let value = |name: &str| {
         let mut fields = text.split_ascii_whitespace().filter_map(|field| field.split_once('='));
         fields.find(|(key, _)| *key == name).map(|(_, value)| value)
     };
     let number = |name: &str| {
-        let stated = value(name).ok_or_else(|| malformed(&format!("it has no {name}")))?;
+        let stated = value(name).ok_or_else(|| malformed(&format!("{name} is missing")))?;
         stated.parse::<u32>().map_err(|_| malformed(&format!("{name} is '{stated}'")))
     };
     let (unit, count) = (number("stripe_unit")?, number("stripe_count")?);

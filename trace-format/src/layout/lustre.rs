@@ -100,7 +100,7 @@ fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
         let (start, end) = (u64_at(bytes, at + 8)?, u64_at(bytes, at + 16)?);
         let (offset, size) = (u32_at(bytes, at + 24)? as usize, u32_at(bytes, at + 28)? as usize);
         let body = bytes.get(offset..).and_then(|rest| rest.get(..size));
-        let body = body.ok_or_else(|| malformed("a component lies behind the end of the attribute"))?;
+        let body = body.ok_or_else(|| malformed("a component lies beyond the end of the attribute"))?;
         let body = plain(body)?;
         components.push(Component {
             start,
@@ -137,7 +137,7 @@ pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
 
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N]> {
     let part = bytes.get(at..).and_then(|rest| rest.first_chunk::<N>());
-    part.copied().ok_or_else(|| malformed(&format!("it has {} bytes and needs {}", bytes.len(), at + N)))
+    part.copied().ok_or_else(|| malformed(&format!("the attribute has {} bytes and needs {}", bytes.len(), at + N)))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {

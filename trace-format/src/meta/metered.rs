@@ -12,7 +12,7 @@ pub(super) struct Metered<'m, 'r, T> {
 }
 
 fn no_room<E: Error>() -> E {
-    E::custom("it takes too much memory")
+    E::custom("decoding takes too much memory")
 }
 
 macro_rules! forward {

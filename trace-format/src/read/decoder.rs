@@ -144,8 +144,8 @@ impl Decoder {
     fn same_size(undone: std::io::Result<usize>, offset: u64, frame: &FrameHeader) -> Result<()> {
         let why = match undone {
             Ok(size) if size == frame.raw as usize => return Ok(()),
-            Ok(size) => format!("{size} bytes came out of it, {} were expected", frame.raw),
-            Err(error) => format!("failed to decompress it: {error}"),
+            Ok(size) => format!("it decompresses to {size} bytes instead of {}", frame.raw),
+            Err(error) => format!("decompression failed: {error}"),
         };
         Err(Error::Malformed { what: "a frame's payload", offset, why })
     }

@@ -137,7 +137,7 @@ impl<S: Source> Trace<S> {
         let length = u64::from(trailer.regions) * INDEX_ENTRY_BYTES as u64;
         let needed = trailer.index_offset.saturating_add(length).saturating_add(TRAILER_BYTES as u64);
         if needed != self.size {
-            let why = format!("it speaks of a file of {needed} bytes, this one has {}", self.size);
+            let why = format!("it describes a file of {needed} bytes, but this file has {}", self.size);
             return Err(Error::Malformed { what: "the trailer", offset: at, why });
         }
         // An entry takes about as much memory as it has bytes on disk.
@@ -149,7 +149,7 @@ impl<S: Source> Trace<S> {
             let offset = trailer.index_offset + (number * INDEX_ENTRY_BYTES) as u64;
             let entry = IndexEntry::decode(bytes, offset)?;
             if entry.offset.saturating_add(entry.length) > trailer.index_offset {
-                let why = format!("its region ends behind the index at {}", trailer.index_offset);
+                let why = format!("its region ends after the start of the index at {}", trailer.index_offset);
                 return Err(Error::Malformed { what: "an index entry", offset, why });
             }
             regions.push(RegionRef {
@@ -200,11 +200,11 @@ impl<S: Source> Trace<S> {
                     return;
                 }
                 Step::Other(offset, frame) if frame.kind == kind::PROCESS => {
-                    missing = (offset, missing_job(offset, "another frame stands in its place"));
+                    missing = (offset, missing_job(offset, "another frame is in its place"));
                     break;
                 }
                 Step::Block(BlockRef { offset, .. }) => {
-                    missing = (offset, missing_job(offset, "another frame stands in its place"));
+                    missing = (offset, missing_job(offset, "another frame is in its place"));
                     break;
                 }
                 Step::Other(..) => {}

@@ -66,12 +66,13 @@ impl Head {
             return Ok(None);
         }
         if u64_at(&bytes, header::MAGIC) != MAGIC {
-            return Err(Error::Malformed { what, offset: 0, why: "it does not begin like one".into() });
+            return Err(Error::Malformed { what, offset: 0, why: "the magic number is missing".into() });
         }
         let version = u32_at(&bytes, header::VERSION);
         if !(OLDEST_VERSION..=VERSION).contains(&version) {
             let known = format!("this reader knows {OLDEST_VERSION} to {VERSION}");
-            let why = format!("it is of version {version}, {known}: use the dxt-analyze of that tracer");
+            let why =
+                format!("version {version} is unknown, {known}: use the dxt-analyze of the same release as the tracer");
             return Err(Error::Malformed { what, offset: header::VERSION as u64, why });
         }
         Ok(Some(Self(bytes)))

@@ -57,7 +57,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
             unclaimed = unclaimed.checked_sub(self.part(part)?.1).ok_or_else(|| Error::Malformed {
                 what: "a spool",
                 offset: entry_offset(part),
-                why: "its parts are longer than the file together".into(),
+                why: "its parts together are longer than the file".into(),
             })?;
         }
         Ok(())

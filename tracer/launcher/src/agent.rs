@@ -101,12 +101,12 @@ impl Agent {
                     break;
                 }
                 return Err(NotStarted::Because(format!(
-                    "dxt-analyze live, which --live and --live-to start, ended with {} (it says why above): {program} was not started",
+                    "dxt-analyze live (for --live or --live-to) ended with exit code {} (its message is above): {program} was not started",
                     code(status)
                 )));
             }
             if began.elapsed() > PATIENCE || agent.ready.is_none() {
-                say!("dxt-analyze live does not watch yet: what {program} does first may not be seen");
+                say!("dxt-analyze live is not ready yet: it may miss the first calls of {program}");
                 break;
             }
             if let Some(signal) = processes.pause(Duration::from_millis(20)) {
@@ -132,11 +132,11 @@ impl Agent {
         send(self.process, libc::SIGTERM);
         match code(processes.wait_patiently(self.process)) {
             0 => {}
-            3 => say!("what was passed on lacks something: dxt-analyze live ended with 3 (it says what above)"),
+            3 => say!("the live data are incomplete: dxt-analyze live ended with 3 (its message is above)"),
             // Usual exit code of a launcher after SIGTERM.
             143 if self.is_launched => {}
-            143 => say!("dxt-analyze live was ended before it had passed on everything"),
-            code => say!("dxt-analyze live failed: it ended with {code} (it says why above)"),
+            143 => say!("dxt-analyze live was terminated before it had exported all data"),
+            code => say!("dxt-analyze live failed with exit code {code} (its message is above)"),
         }
     }
 }
@@ -175,7 +175,7 @@ fn own_files(live: &mut [OsString]) {
         let is_own = to.contains("%h") || to.ends_with(":-") || to.contains(":/dev/");
         if live[at - 1] == "--to" && is_file && !is_own {
             live[at].push(".%h");
-            say!("each node has its own: --live-to {} (%h is the node's name)", live[at].display());
+            say!("each node writes its own file: --live-to {} (%h is the node's name)", live[at].display());
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
         })
         .0
         {
-            let why = said.lines().find(refuses).or_else(|| said.lines().last()).unwrap_or("it does not say why");
+            let why = said.lines().find(refuses).or_else(|| said.lines().last()).unwrap_or("no reason given");
             let why = why.split_once(": ").map_or(why, |(_, why)| why);
             return Verdict::CannotLoad(why.to_owned());
         }

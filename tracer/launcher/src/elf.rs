@@ -64,7 +64,7 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
         return Some("it is for another processor".to_owned());
     }
     let Ok(place) = loader.canonicalize() else {
-        return Some(format!("its dynamic linker is not there ({})", loader.display()));
+        return Some(format!("its dynamic linker does not exist ({})", loader.display()));
     };
     if own_loader().as_ref() == Some(&place) {
         return None;

@@ -17,7 +17,8 @@ pub(crate) fn add(
     directory: &Path,
     command: &[OsString],
 ) -> Result<Vec<(String, OsString)>, String> {
-    let none = || format!("there is no directory {0}; dxt-analyze advise -o {0} TRACE makes it", directory.display());
+    let none =
+        || format!("there is no directory {0}; create it with dxt-analyze advise -o {0} TRACE", directory.display());
     let directory = directory.canonicalize().ok().filter(|place| place.is_dir()).ok_or_else(none)?;
     let mut found = false;
     let mut launched = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn add(
     for (name, value) in lines(&conf) {
         let (name, value) = (name.trim(), os(value.trim_ascii().to_vec()));
         if name.is_empty() || name.bytes().any(|byte| !byte.is_ascii_alphanumeric() && byte != b'_') {
-            say!("{}: {name} is no parameter", conf.display());
+            say!("{}: {name} is not a valid parameter name", conf.display());
             continue;
         }
         found = true;
@@ -45,7 +46,7 @@ pub(crate) fn add(
     for (name, value) in lines(&environment) {
         let is_name = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
         if !is_name || !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-            say!("{}: {name} is no variable that advice sets", environment.display());
+            say!("{}: {name} is not a variable that advice may set", environment.display());
             continue;
         }
         found = true;
@@ -54,7 +55,7 @@ pub(crate) fn add(
         }
     }
     if !found {
-        say!("there are no settings in {}", directory.display());
+        say!("no settings found in {}", directory.display());
     }
     Ok(launched)
 }
@@ -66,7 +67,7 @@ fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Pa
     };
     let is_set = settings.get(name).is_some() || command.iter().any(sets) || std::env::var_os(name).is_some();
     if is_set {
-        say!("{name} is set already, so what {} says of it is not used", directory.display());
+        say!("{name} is already set; its value in {} is ignored", directory.display());
     }
     !is_set
 }

@@ -196,7 +196,7 @@ impl Run {
                 self._copy = Some(copy);
             }
             Err(_) => say!(
-                "failed to make a file in {}, so the programs in {} are not traced",
+                "failed to create a file in {}: the programs listed in {} are not traced",
                 temporary().display(),
                 file.display()
             ),

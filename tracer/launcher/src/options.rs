@@ -9,16 +9,16 @@ const ABOUT: &str =
     "Runs a command, for instance `mpirun -n 4 ./app`, under the tracer and reports the traces it wrote";
 
 const ENDING: &str = "\
-Ends as COMMAND does, by the same signal if one ended it; with 2, and without
-having run it, where an option or a DXT_* variable makes no sense. Where the
-library cannot be loaded, COMMAND runs without it.";
+Exit code: that of COMMAND (if a signal killed COMMAND, dxt-run ends by the same
+signal); 2 if an option or a DXT_* variable is invalid: COMMAND is not run.
+If the tracer library cannot be loaded, COMMAND runs untraced.";
 
 const EXAMPLES: &str = "\
 Examples:
   dxt-run -o traces -- mpirun -n 4 ./app
   dxt-run --counters -o traces -- srun ./app
   dxt-run --live -o traces -- mpirun -n 4 ./app
-  dxt-run --dry-run -- ./app    # what it would set";
+  dxt-run --dry-run -- ./app    # print the settings, run nothing";
 
 const USAGE: &str = "dxt-run [options] [--] COMMAND [ARGUMENT...]";
 
@@ -45,7 +45,7 @@ pub struct Options {
     /// Directory for traces; created if absent (default: DXT_OUTPUT_DIR or the current directory)
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub output: Option<OsString>,
-    /// Keep exact counters instead of segments, in bounded memory (docs/counters.md)
+    /// Record exact counters instead of single calls, in bounded memory (docs/counters.md)
     #[arg(long)]
     pub counters: bool,
     /// Cap on the segment buffer of each process, such as 4M (default) or 1G
@@ -57,7 +57,7 @@ pub struct Options {
     /// Configuration file of the site (DXT_CONFIG); -o and the environment override its DXT_OUTPUT_DIR
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
     pub config: Option<PathBuf>,
-    /// Show the run while it runs: a web page on 127.0.0.1, whose address is printed (docs/live.md)
+    /// Show the running job on a web page on 127.0.0.1, whose address is printed (docs/live.md)
     #[arg(long)]
     pub live: bool,
     /// Export calls or sums during the run, as dxt-analyze live --to does; repeatable; %h in file names is the node
@@ -69,22 +69,22 @@ pub struct Options {
     /// Use the hints that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings that exist already take precedence
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub hints: Option<PathBuf>,
-    /// Tracer library, if it is not where dxt-run looks for it
+    /// Path of the tracer library, if dxt-run does not find it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
     pub lib: Option<PathBuf>,
     /// Print the settings and the command as shell lines, and run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print the link options for a static program that links these besides libc, such as mpicc or -lhdf5, and exit (docs/static.md)
+    /// Print the options to link the tracer into a static program that uses these besides libc, such as mpicc or -lhdf5, and exit (docs/static.md)
     #[arg(long, value_name = "LIBRARY|COMPILER", num_args = 0.., allow_hyphen_values = true)]
     pub link_flags: Option<Vec<OsString>>,
     /// Print the path of the tracer library, for LD_PRELOAD, and exit
     #[arg(long)]
     pub print_preload: bool,
-    /// Let the tracer report what it writes
+    /// Let the tracer print each file that it writes
     #[arg(short, long)]
     pub verbose: bool,
-    /// Do not report the traces written, nor that none was
+    /// Do not report which traces were written, or that there is none
     #[arg(short, long)]
     pub quiet: bool,
     /// Print the version and the files that would be used, and exit
@@ -93,7 +93,7 @@ pub struct Options {
     /// Print this help
     #[arg(short, long, action = clap::ArgAction::Help)]
     help: Option<bool>,
-    /// Command and its arguments; begins with the first word that is no option
+    /// Command and its arguments; begins with the first word that is not an option
     #[arg(value_name = "COMMAND", trailing_var_arg = true, num_args = 1.., value_hint = ValueHint::CommandWithArguments, hide = true)]
     pub command: Vec<OsString>,
 }

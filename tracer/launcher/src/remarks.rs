@@ -67,7 +67,7 @@ impl<'a> Remarks<'a> {
         match reach(&program, self.library) {
             Reach::Reached => return,
             Reach::Static => say!(
-                "{place} is linked statically, so a preloaded library cannot reach it: it is not traced, unless it is linked with what \
+                "{place} is linked statically and ignores LD_PRELOAD: it is not traced, unless it is linked with the options that \
                  dxt-run --link-flags prints"
             ),
             Reach::Privileged => {
@@ -113,7 +113,9 @@ fn remark_on_environment(launcher: &str, words: &[OsString]) {
         kept = Some(format!("--export={export}"));
     }
     if let Some(kept) = kept {
-        say!("{launcher} {kept} may keep LD_PRELOAD and DXT_* from the ranks, which are then not traced");
+        say!(
+            "{launcher} {kept} may remove LD_PRELOAD and DXT_* from the environment of the ranks; such ranks are not traced"
+        );
     }
 }
 
@@ -123,7 +125,7 @@ pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
         ["DXT_INCLUDE", "DXT_EXCLUDE", "DXT_RANKS", "DXT_APPS", "DXT_LAYERS", "DARSHAN_EXCLUDE_DIRS", "DXT_CONFIG"];
     let set = settings.0.iter().filter(|(name, value)| FILTERS.contains(&&**name) && !value.is_empty());
     let set: Vec<&str> = set.map(|(name, _)| name.as_str()).collect();
-    if set.is_empty() { String::new() } else { format!(" ({} may leave out what there was)", set.join(", ")) }
+    if set.is_empty() { String::new() } else { format!(" ({} may have excluded all I/O)", set.join(", ")) }
 }
 
 /// Returns the number of nodes of the user's Slurm job, if it has more than one and srun can reach them.

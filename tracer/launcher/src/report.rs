@@ -22,7 +22,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
         let _ = std::fs::remove_file(done);
     }
     if !place.is_own() {
-        say!("nothing is written into {}, which belongs to somebody else", place.directory.display());
+        say!("nothing is written to {}: the directory belongs to another user", place.directory.display());
     } else if !files(spools, "spool").is_empty() {
         if let Some(analyze) = analyze {
             if place.is_of_user() {
@@ -34,15 +34,18 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
             command.args(["recover", "--remove", "--output"]).arg(&place.directory).arg(spools).stdout(Stdio::null());
             let status = processes.start(&mut command, &HELD_OFF).map(|process| processes.wait_patiently(process));
             if !status.is_ok_and(|status| status.success()) {
-                say!("not everything could be recovered from {}", spools.display());
+                say!("some data could not be recovered from {}", spools.display());
             }
         } else {
-            say!("processes were killed; dxt-analyze recover makes traces of what they left in {}", spools.display());
+            say!(
+                "some processes did not write their trace; dxt-analyze recover can write it from the data in {}",
+                spools.display()
+            );
         }
     }
     if std::fs::remove_dir(spools).is_err() && spools.exists() {
         say!(
-            "{} still holds what was recorded: by processes that run on, or that could not write it",
+            "{} still holds recorded data of processes that are still running or could not write their trace",
             spools.display()
         );
     }
@@ -84,26 +87,26 @@ pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) 
     let ended = match (status.code(), status.signal()) {
         (Some(0), _) => String::new(),
         _ if !is_found => String::new(),
-        (Some(code), _) => format!("; {} ended with status {code}", base(of.command)),
-        (None, signal) => format!("; {} was ended by signal {}", base(of.command), signal.unwrap_or(0)),
+        (Some(code), _) => format!("; {} exited with status {code}", base(of.command)),
+        (None, signal) => format!("; {} was killed by signal {}", base(of.command), signal.unwrap_or(0)),
     };
     say!("no trace was written{ended}");
     let filters = &of.filters;
     let elsewhere =
-        format!("wrote its trace where dxt-run does not see it (chroot, a container), or {output} cannot be written");
+        format!("wrote its trace where dxt-run cannot see it (chroot, a container), or could not write to {output}");
     if !is_found {
         match Path::new(of.command).exists() {
-            true => say!("{program_name} is there and is no program that may be run"),
+            true => say!("{program_name} exists but is not executable"),
             false => say!("{program_name} was not found"),
         }
     } else if of.is_remarked {
     } else if of.kind == Kind::Program {
         say!(
-            "{program_name} did no I/O on files that are traced{filters}, was killed, started only static programs, {elsewhere}"
+            "possible reasons: {program_name} did no I/O on traced files{filters}, was killed, started only static programs, {elsewhere}"
         );
     } else {
         say!(
-            "the ranks did no I/O on files that are traced{filters}, or their program is static or setuid, or {output} cannot be written"
+            "possible reasons: the ranks did no I/O on traced files{filters}, their program is static or setuid, or they could not write to {output}"
         );
     }
 }

@@ -70,7 +70,7 @@ fn start(options: &Options, signals: Signals) -> Result<Ending, String> {
     }
     if library.as_os_str().as_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         let place = library.display();
-        return Err(format!("the library's path has a space or a colon, which LD_PRELOAD cannot hold: {place}"));
+        return Err(format!("LD_PRELOAD allows no space or colon in the path of the library: {place}"));
     }
     if options.print_preload {
         print(format!("{}\n", library.display()).as_bytes());
@@ -81,7 +81,7 @@ fn start(options: &Options, signals: Signals) -> Result<Ending, String> {
 
 fn library(options: &Options) -> Result<PathBuf, String> {
     let found = options.lib.clone().or_else(|| ours("libdxt_tracer.so", None));
-    let place = found.ok_or("failed to find libdxt_tracer.so; build it (cargo build --release) or give --lib FILE")?;
+    let place = found.ok_or("failed to find libdxt_tracer.so; build it (cargo build --release) or pass --lib FILE")?;
     place.canonicalize().map_err(|_| format!("there is no {}", place.display()))
 }
 
@@ -150,7 +150,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
     let asked = conf.set("DXT_SPOOL");
     let mut spools = None;
     if !options.dry_run {
-        let failed = |_| format!("failed to make the output directory {}", place.directory.display());
+        let failed = |_| format!("failed to create the output directory {}", place.directory.display());
         if !place.is_of_user() {
             place.make(&conf).map_err(failed)?;
             settings.add_made("DXT_OUTPUT_ID", &place.directory);
@@ -164,7 +164,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
                 }
                 // Without the directory, each process chooses a place by itself.
                 Err(temporary) => say!(
-                    "failed to make a directory in {}: of processes that are killed nothing is recovered here",
+                    "failed to create a directory in {}: data of killed processes on this node are not recovered",
                     temporary.display()
                 ),
             }
@@ -270,7 +270,7 @@ fn dry_run(options: &Options, kind: Kind, settings: &Settings, launched: &[(Stri
         out.extend([b"export ", name.as_bytes(), b"=", &*quoted(value), b"\n"].concat());
     }
     if is_live(options) {
-        out.extend([b"# beside it: dxt-analyze live", &*agent::shown(options), b"\n"].concat());
+        out.extend([b"# started as well: dxt-analyze live", &*agent::shown(options), b"\n"].concat());
     }
     let by_environment = !matches!(kind, Kind::OpenMpi | Kind::Hydra);
     let words = if by_environment { &options.command } else { &run.words };

@@ -95,7 +95,7 @@ impl Settings {
             }
             if is_tracer(place) {
                 say!(
-                    "LD_PRELOAD names another tracer, {}, which is left out: {} is used",
+                    "LD_PRELOAD names another tracer, {}, which is removed: {} is used instead",
                     place.display(),
                     library.display()
                 );

@@ -37,7 +37,7 @@ static WITHOUT_KEY: AtomicBool = AtomicBool::new(false);
 pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
     let key = config::content(path).and_then(|key| match key.len() {
         LEAST_KEY_BYTES.. => Ok(key),
-        few => Err(format!("it has {few} bytes, and a key at least {LEAST_KEY_BYTES}")),
+        few => Err(format!("the file has {few} bytes, but a key needs at least {LEAST_KEY_BYTES}")),
     });
     WITHOUT_KEY.store(key.is_err(), Ordering::Relaxed);
     match key {

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(found.mode, Mode::Trace);
         let settings = [("DXT_TRIGGER_CONF_PATH", "FILE .h5$; SMALL_IO .5; SMALL_IO .75".to_owned())];
         assert_eq!(found.filters.described, settings);
-        let wrong = format!("DXT_TRIGGER_CONF_PATH: {} line 3 is left out: a parenthesis that does not end", file.1);
+        let wrong = format!("DXT_TRIGGER_CONF_PATH: {} line 3 is ignored: a parenthesis is not closed", file.1);
         assert_eq!(found.filters.left_out, [wrong]);
         assert_eq!(found.filters.triggers.small, crate::filters::Share::parse(b".5"));
         assert_eq!(config(&[(c"DXT_DISABLE_IO_TRACE", "")]), Ok(None));

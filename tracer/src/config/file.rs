@@ -103,7 +103,7 @@ pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
             Err(_) => break Err(last_error()),
         }
         if length > MOST_BYTES {
-            break Err(format!("it has more than {MOST_BYTES} bytes"));
+            break Err(format!("the file has more than {MOST_BYTES} bytes"));
         }
     };
     // SAFETY: opened above.
@@ -134,12 +134,12 @@ fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
 
 /// Parses a line `NAME=value` and returns name and value.
 fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
-    let equals = line.iter().position(|&byte| byte == b'=').ok_or("no NAME=value")?;
+    let equals = line.iter().position(|&byte| byte == b'=').ok_or("not of the form NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
     let unknown = || {
         let name = String::from_utf8_lossy(name);
         let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-        format!("{name} is no variable of this tracer{meant}")
+        format!("{name} is not a variable of this tracer{meant}")
     };
     let name = VARIABLES.iter().find(|known| known.to_bytes() == name).ok_or_else(unknown)?;
     Ok((name, unquoted(value)?))
@@ -148,16 +148,16 @@ fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
 /// Returns the value without its quotes and without a trailing comment.
 fn unquoted(value: &[u8]) -> Result<&[u8], String> {
     if value.contains(&0) {
-        return Err("a NUL".into());
+        return Err("the value contains a NUL byte".into());
     }
     let Some((quote, rest)) = value.split_first().filter(|(first, _)| matches!(first, b'"' | b'\'')) else {
         let remark = value.windows(2).position(|pair| pair[0].is_ascii_whitespace() && pair[1] == b'#');
         let remark = if value.starts_with(b"#") { Some(0) } else { remark };
         return Ok(value[..remark.unwrap_or(value.len())].trim_ascii());
     };
-    let end = rest.iter().position(|byte| byte == quote).ok_or("a quote that does not end")?;
+    let end = rest.iter().position(|byte| byte == quote).ok_or("a quote is not closed")?;
     let behind = rest[end + 1..].trim_ascii();
-    if behind.is_empty() || behind.starts_with(b"#") { Ok(&rest[..end]) } else { Err("text behind a quote".into()) }
+    if behind.is_empty() || behind.starts_with(b"#") { Ok(&rest[..end]) } else { Err("text after a quote".into()) }
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         )?;
     }
     filters.triggers = trigger_file.triggers;
-    let patterns = "path patterns, apart by commas or colons, such as /scratch,*.h5";
+    let patterns = "path patterns, separated by commas or colons, such as /scratch,*.h5";
     let paths = &mut filters.paths;
     take(c"DXT_INCLUDE", patterns, &mut |value| Pattern::list(value).map(|list| paths.include = list))?;
     take(c"DXT_EXCLUDE", patterns, &mut |value| Pattern::list(value).map(|list| paths.exclude = list))?;
-    take(c"DARSHAN_EXCLUDE_DIRS", "absolute directories, apart by commas, or none", &mut |value| {
+    take(c"DARSHAN_EXCLUDE_DIRS", "absolute directories, separated by commas, or none", &mut |value| {
         paths.exclude_directories(value)
     })?;
     take(c"DXT_RANKS", "ranks and ranges of ranks, such as 0:3,12", &mut |value| {
@@ -47,7 +47,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     take(c"DXT_APPS", "names of programs, such as lmp*,!lmp_test", &mut |value| {
         Apps::parse(value).map(|apps| filters.apps = apps)
     })?;
-    take(c"DXT_LAYERS", "some of posix,stdio,mpiio,hdf5,mpi", &mut |value| {
+    take(c"DXT_LAYERS", "one or more of posix,stdio,mpiio,hdf5,mpi, separated by commas", &mut |value| {
         Layers::parse(value).map(|layers| filters.layers = layers)
     })?;
     take(c"DXT_MIN_SIZE", "a size of at most 1T, such as 4096 or 64K", &mut |value| {
@@ -70,7 +70,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
         let path = std::mem::replace(value, trigger_file.lines.join("; "));
-        let told = |(line, why)| format!("{name}: {path} line {line} is left out: {why}");
+        let told = |(line, why)| format!("{name}: {path} line {line} is ignored: {why}");
         filters.left_out = trigger_file.wrong.into_iter().map(told).collect();
     }
     filters.described = described;

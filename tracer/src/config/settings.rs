@@ -194,7 +194,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         // Rounded down to whole slots of 32 bytes.
         Some(value) => {
             size(value).filter(|&bytes| bytes <= LARGEST_MPI_BUFFER_MAX).map(|bytes| bytes & !31).ok_or_else(|| {
-                bad("DXT_MPI_BUFFER_MAX", value, "a size up to 1G, such as 65536 or 1M; 0 keeps counters only")
+                bad("DXT_MPI_BUFFER_MAX", value, "a size up to 1G, such as 65536 or 1M; 0 records counters only")
             })?
         }
     };
@@ -227,7 +227,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(b"on") => true,
         Some(b"off") if can_be_untimed => false,
         Some(value @ b"off") => {
-            return Err(bad("DXT_TIMING", value, "on: only DXT_ENABLE=counters without DXT_LIVE can do without times"));
+            return Err(bad("DXT_TIMING", value, "on: only DXT_ENABLE=counters without DXT_LIVE allows off"));
         }
         Some(value) => return Err(bad("DXT_TIMING", value, "on or off")),
     };
@@ -245,14 +245,14 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let output_dir = environment.get(c"DXT_OUTPUT_DIR").unwrap_or_default();
     let output_dir = OutputDir::parse(output_dir).ok_or_else(|| {
-        let expected = "a directory; %u (user), %j (job) and %d (day) are filled in, %u before the others, and %% is a percent sign";
+        let expected = "a directory; %u (user), %j (job) and %d (day) are replaced (%u must come before the others), and %% is a percent sign";
         bad("DXT_OUTPUT_DIR", output_dir, expected)
     })?;
     let made = |name: &'static CStr, variable| match environment.get(name) {
         None | Some(b"") => Ok(None),
         Some(value) => {
             let made = Made::parse(value);
-            made.map(Some).ok_or_else(|| bad(variable, value, "what dxt-run sets: DEVICE:INODE:BOOT:PATH"))
+            made.map(Some).ok_or_else(|| bad(variable, value, "the value that dxt-run sets: DEVICE:INODE:BOOT:PATH"))
         }
     };
     let trace_mode = match environment.get(c"DXT_TRACE_MODE") {
@@ -262,7 +262,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     // Only validated here: `confined::may_start` has acted on it before.
     if let Some(value) = environment.get(c"DXT_SECCOMP").filter(|value| !matches!(*value, b"" | b"trust")) {
-        return Err(bad("DXT_SECCOMP", value, "trust, or nothing"));
+        return Err(bad("DXT_SECCOMP", value, "trust, or an empty value"));
     }
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
     let filters = super::filters::read(environment)?;

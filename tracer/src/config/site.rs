@@ -101,12 +101,12 @@ pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
         Some(true)
     })?;
     let absolute = |value: &[u8]| (value.starts_with(b"/") && !value.contains(&0)).then(|| value.to_vec());
-    take(c"DXT_KILL_SWITCH", "the path of a file, from / on", &mut |value| {
+    take(c"DXT_KILL_SWITCH", "the absolute path of a file", &mut |value| {
         found.kill_switch = absolute(value)?;
         Some(false)
     })?;
     // The trace stores the key's fingerprint, not its path.
-    take(c"DXT_ANONYMIZE", "the path of a file, from / on", &mut |value| {
+    take(c"DXT_ANONYMIZE", "the absolute path of a file", &mut |value| {
         found.anonymize = absolute(value)?;
         Some(false)
     })?;

@@ -42,12 +42,12 @@ impl TriggerFile {
         let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
         let (kind, value) = (&line[..end], line[end..].trim_ascii());
         let expression = || match value {
-            b"" => Err("no regular expression".to_owned()),
+            b"" => Err("the regular expression is missing".to_owned()),
             _ => Expression::parse(value).map_err(str::to_owned),
         };
         // A file is kept if either of two triggers matches, so the lower share decides.
         let share = |set: Option<Share>| {
-            let share = Share::parse(value).ok_or("no share from 0 to 1, such as .5")?;
+            let share = Share::parse(value).ok_or("not a share from 0 to 1, such as .5")?;
             Ok::<_, String>(Some(set.map_or(share, |set| set.min(share))))
         };
         match kind {
@@ -55,7 +55,7 @@ impl TriggerFile {
             b"RANK" => self.triggers.ranks.push(expression()?),
             b"SMALL_IO" => self.triggers.small = share(self.triggers.small)?,
             b"UNALIGNED_IO" => self.triggers.unaligned = share(self.triggers.unaligned)?,
-            other => return Err(format!("{} is no trigger", String::from_utf8_lossy(other))),
+            other => return Err(format!("{} is not a trigger", String::from_utf8_lossy(other))),
         }
         Ok(())
     }
@@ -90,12 +90,12 @@ mod tests {
         assert_eq!(found.lines, ["RANK 0"]);
         let wrong: Vec<(usize, &str)> = found.wrong.iter().map(|(line, why)| (*line, why.as_str())).collect();
         let expected = [
-            (1, "no regular expression"),
-            (2, "a parenthesis that does not end"),
-            (3, "FILES is no trigger"),
-            (5, "no share from 0 to 1, such as .5"),
-            (6, "no share from 0 to 1, such as .5"),
-            (7, "FILE=a is no trigger"),
+            (1, "the regular expression is missing"),
+            (2, "a parenthesis is not closed"),
+            (3, "FILES is not a trigger"),
+            (5, "not a share from 0 to 1, such as .5"),
+            (6, "not a share from 0 to 1, such as .5"),
+            (7, "FILE=a is not a trigger"),
         ];
         assert_eq!(wrong, expected);
         assert_eq!(TriggerFile::read(b"/no/such/file"), None);

@@ -134,13 +134,13 @@ impl Parser<'_> {
             match first {
                 b'|' => break,
                 b')' if self.depth > 0 => break,
-                b'*' | b'+' | b'?' | b'{' => return Err("a repetition of nothing"),
+                b'*' | b'+' | b'?' | b'{' => return Err("a repetition operator follows nothing"),
                 _ => {}
             }
             let is_anchor = matches!(first, b'^' | b'$');
             let mut atom = self.atom()?;
             if is_anchor && self.rest.first().is_some_and(|next| b"*+?{".contains(next)) {
-                return Err("a repetition of nothing");
+                return Err("a repetition operator follows nothing");
             }
             loop {
                 atom = match self.rest.first() {
@@ -168,11 +168,11 @@ impl Parser<'_> {
             Some(b'(') => {
                 self.depth += 1;
                 if self.depth > MOST_DEPTH {
-                    return Err("too many parentheses in each other");
+                    return Err("too many nested parentheses");
                 }
                 let inside = self.alternatives()?;
                 if !self.follows(b')') {
-                    return Err("a parenthesis that does not end");
+                    return Err("a parenthesis is not closed");
                 }
                 self.depth -= 1;
                 Ok(inside)
@@ -184,7 +184,7 @@ impl Parser<'_> {
             Some(b'\\') => match self.next() {
                 None => Err("a backslash at the end"),
                 Some(byte) if byte.is_ascii_alphanumeric() || b"<>`'".contains(&byte) => {
-                    Err("a back reference or an escape that POSIX does not have")
+                    Err("a back reference or an escape that POSIX does not define")
                 }
                 Some(byte) => one(Step::Take(Set::one(byte))),
             },
@@ -195,7 +195,7 @@ impl Parser<'_> {
 
     /// Parses the interval of a repetition after its opening brace: `2}`, `2,}`, `,3}` or `2,3}`. Returns (minimum, maximum if any).
     fn interval(&mut self) -> Result<(usize, Option<usize>), &'static str> {
-        const WRONG: &str = "an interval that makes no sense";
+        const WRONG: &str = "an invalid interval";
         let end = self.rest.iter().position(|byte| *byte == b'}').ok_or(WRONG)?;
         let text = std::str::from_utf8(&self.rest[..end]).map_err(|_| WRONG)?;
         self.rest = &self.rest[end + 1..];
@@ -213,7 +213,7 @@ impl Parser<'_> {
 
     /// Parses a bracket expression after its opening bracket.
     fn bracket(&mut self) -> Result<Set, &'static str> {
-        const OPEN: &str = "a bracket that does not end";
+        const OPEN: &str = "a bracket is not closed";
         let others = self.follows(b'^');
         let (mut set, mut is_first) = (Set::default(), true);
         loop {
@@ -235,7 +235,7 @@ impl Parser<'_> {
                 let byte = self.next().ok_or(OPEN)?;
                 let last = self.element(byte)?;
                 if last < first {
-                    return Err("a range that ends before it begins");
+                    return Err("a range in reverse order");
                 }
                 (first..=last).for_each(|byte| set.add(byte));
             } else {
@@ -249,9 +249,9 @@ impl Parser<'_> {
         match self.rest.first() {
             Some(&kind @ (b'.' | b'=')) if byte == b'[' => match self.named(kind)? {
                 [one] => Ok(*one),
-                _ => Err("a name in a bracket that the C locale does not have"),
+                _ => Err("a name in a bracket that the C locale does not define"),
             },
-            Some(b':') if byte == b'[' => Err("a range of classes"),
+            Some(b':') if byte == b'[' => Err("a range of character classes"),
             _ => Ok(byte),
         }
     }
@@ -259,7 +259,7 @@ impl Parser<'_> {
     /// Returns the text up to the terminator: `mark` followed by `]`.
     fn named(&mut self, mark: u8) -> Result<&[u8], &'static str> {
         let inside = &self.rest[1..];
-        let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket that does not end")?;
+        let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket is not closed")?;
         self.rest = &inside[end + 2..];
         Ok(&inside[..end])
     }
@@ -280,7 +280,7 @@ fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
         b"print" => |byte| byte.is_ascii_graphic() || *byte == b' ',
         b"blank" => |byte| matches!(byte, b' ' | b'\t'),
         b"space" => |byte| matches!(byte, b' ' | 9..=13),
-        _ => return Err("a class of characters that there is not"),
+        _ => return Err("an unknown character class"),
     })
 }
 
@@ -288,7 +288,7 @@ fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
 fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     let base = all.len();
     if base + steps.len() > MOST_STEPS {
-        return Err("it is too long when its repetitions are written out");
+        return Err("the expression is too long with its repetitions expanded");
     }
     all.extend(steps.iter().map(|step| match step {
         Step::Fork(one, other) => Step::Fork(one + base, other + base),

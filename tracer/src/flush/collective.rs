@@ -106,7 +106,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let (plan, file, shared) = during(FlushStage::Agree, || plan::share(world, config, counted, muted));
     if !plan.has_file() {
         // All ranks know.
-        let why = file.err().unwrap_or_else(|| "rank 0 could not make the file".into());
+        let why = file.err().unwrap_or_else(|| "rank 0 could not create the file".into());
         return Err(NoTrace { why, no_file: true });
     }
     let mut mine = Mine { rank: world.rank, trouble: None };
@@ -166,8 +166,9 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
             let repaired = mine.note(repaired.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
             if let Some(bytes @ 1..) = repaired.filter(|_| config.verbose > 0) {
                 say(&[
-                    b"MPI left bytes of the trace other than they were given, which were written again: up to ",
+                    b"MPI-IO wrote wrong bytes to the trace; they were written again: up to ",
                     bytes.to_string().as_bytes(),
+                    b" bytes",
                 ]);
             }
         }

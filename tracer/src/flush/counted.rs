@@ -64,7 +64,7 @@ impl Counted {
     /// Returns a note with the estimated number of files counted as <other files>. Present in counters mode, and otherwise only if such
     /// files exist.
     pub(super) fn notes() -> Option<(String, u64)> {
-        let what = "different files among these <other files>, per process, within 5 %";
+        let what = "different files among these <other files>, per process, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
         may_be.then(|| (what.to_owned(), registry::other_files()))
     }

@@ -77,7 +77,7 @@ impl Directory {
 
     /// Opens `name`, relative to the descriptor `at`, as a directory; returns it with the user id of its owner. `path` is for messages.
     fn opened(at: libc::c_int, name: &[u8], path: &[u8], flags: libc::c_int) -> Result<(Self, libc::uid_t), String> {
-        let name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
+        let name = CString::new(name).map_err(|_| "the output path contains a NUL byte".to_owned())?;
         let failed = |errno| failed("open the directory", path, errno);
         let handle = Handle::open(at, &name, libc::O_PATH | libc::O_DIRECTORY | flags, 0).map_err(failed)?;
         let about = handle.about().map_err(failed)?;
@@ -128,7 +128,7 @@ impl Directory {
         let mut here = Self::open(above)?;
         for name in own.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
             let path = [here.path.strip_suffix(b"/").unwrap_or(&here.path), b"/", name].concat();
-            let c_name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
+            let c_name = CString::new(name).map_err(|_| "the output path contains a NUL byte".to_owned())?;
             // SAFETY: the name is NUL-terminated. An existing directory is checked below; any other failure shows there.
             if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) } == 0 {
                 give(here.number(), &c_name, mode);
@@ -212,7 +212,7 @@ fn exists(name: &CStr) -> bool {
 
 /// Returns the message about a directory to which its path no longer leads.
 pub(super) fn out_of_reach(path: &[u8]) -> String {
-    format!("{} is another directory here, or none (chroot, or another mount)", String::from_utf8_lossy(path))
+    format!("{} is another directory here or does not exist (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
 /// Returns an error message such as `failed to open /x: No such file or directory`.

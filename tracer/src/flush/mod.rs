@@ -96,7 +96,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
             Err(NoTrace { why, no_file }) => {
                 RANK_0_SPEAKS.store(no_file && world.rank != 0, Ordering::Relaxed);
                 if world.rank == 0 && (config.verbose > 0 || config.flush == FlushMode::Collective) {
-                    say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own"]);
+                    say(&[b"no collective trace (", why.as_bytes(), b"): each rank writes its own trace"]);
                 }
                 elsewhere(|| alone(config, by, counted))
             }
@@ -195,7 +195,7 @@ fn say_failed(why: &[u8]) {
     }
     match spool::path() {
         None => say(&[b"failed to write the trace: ", why]),
-        Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can, from ", path]),
+        Some(path) => say(&[b"failed to write the trace: ", why, b"; dxt-analyze recover can write it from ", path]),
     }
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn say_beforehand(config: &Config) {
     match output::look(config) {
         Err(why) => say_failed(why.as_bytes()),
         Ok(directory) if config.verbose > 0 => {
-            say(&[b"a trace will be written in ", &directory, b" (standard error is closed before that)"]);
+            say(&[b"a trace will be written to ", &directory, b" (the program closes standard error before)"]);
         }
         Ok(_) => {}
     }

@@ -95,7 +95,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     let filled = directory(config);
     // The program may have changed its root directory since the configuration was checked.
     if !secure::may_write_to(&filled) {
-        return Err("the directory is not root's alone".to_owned());
+        return Err("users other than root can write to or replace the directory".to_owned());
     }
     let Filled { path, shared_bytes } = filled;
     let mode = directory_mode(config.trace_mode);
@@ -149,7 +149,7 @@ pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8
 }
 
 /// End of the message about a complete trace that could not be given its final name.
-pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-analyze";
+pub(super) const WHOLE: &[u8] = b"; the trace is complete: pass that file to dxt-analyze";
 
 /// Writes a process's own trace from the encoded `bytes`; returns its path. `place`: node name and process id.
 ///

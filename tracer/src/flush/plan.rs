@@ -58,7 +58,7 @@ impl Plan {
     /// # Errors
     /// Fails if the file cannot be written to from this process.
     pub(super) fn open(&self) -> Result<Unfinished, String> {
-        let (directory, name, inode) = self.file.as_ref().ok_or("rank 0 has made no file")?;
+        let (directory, name, inode) = self.file.as_ref().ok_or("rank 0 has created no file")?;
         output::file_of_rank_0(directory, name, *inode)
     }
 

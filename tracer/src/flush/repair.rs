@@ -57,7 +57,7 @@ mod tests {
 
     /// Returns number of bytes repaired, and content of a file that held `found` before `body` was repaired at offset `at`.
     fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
-        let place: PathBuf = std::env::temp_dir().join(format!("dxt-mend-{name}-{}", std::process::id()));
+        let place: PathBuf = std::env::temp_dir().join(format!("dxt-repair-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir(&place).unwrap();
         let mut file =
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_written() {
-        let name = std::env::temp_dir().join(format!("dxt-mend-blind-{}", std::process::id()));
+        let name = std::env::temp_dir().join(format!("dxt-repair-blind-{}", std::process::id()));
         std::fs::create_dir(&name).unwrap();
         let file = Unfinished::new(Directory::open(name.to_str().unwrap().as_bytes()).unwrap(), "x", 0o600).unwrap();
         let (_, own) = file.place();

@@ -123,7 +123,7 @@ pub(super) fn tell() {
         text.push_str(&format!(", {} {:.3}", stage.name(), in_ms(times.of(stage))));
     }
     let [raw, columns, compressed, region] = [0, 1, 2, 3].map(|at| FLUSH.sizes[at].load(Ordering::Relaxed));
-    text.push_str(&format!("; bytes: {raw} raw, {columns} as columns, {compressed} compressed, {region} in all"));
+    text.push_str(&format!("; bytes: {raw} raw, {columns} as columns, {compressed} compressed, {region} in total"));
     say(&[text.as_bytes()]);
 }
 

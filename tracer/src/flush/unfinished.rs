@@ -59,7 +59,7 @@ impl Unfinished {
         // Device numbers differ between nodes; a name with 64 random bits plus the inode number does not.
         let same = about.st_ino == inode && about.st_mode & libc::S_IFMT == libc::S_IFREG && about.st_nlink == 1;
         if !same {
-            return Err(format!("{} is not the file that was made", String::from_utf8_lossy(&path)));
+            return Err(format!("{} is not the file that was created", String::from_utf8_lossy(&path)));
         }
         Ok(Self { directory, file: Some(file), name: name.to_owned() })
     }
@@ -185,7 +185,7 @@ impl Unfinished {
         self.close()?;
         match same {
             true => Ok(()),
-            false => Err(format!("{} was replaced while it was written", String::from_utf8_lossy(&self.path()))),
+            false => Err(format!("{} was replaced during writing", String::from_utf8_lossy(&self.path()))),
         }
     }
 
@@ -291,7 +291,7 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
             None => return Err(failed("rename", &directory.path_of(name), libc::EOPNOTSUPP)),
         }
     }
-    Err(format!("failed to find a free name for {}", String::from_utf8_lossy(&directory.path_of(name))))
+    Err(format!("found no unused name for {}", String::from_utf8_lossy(&directory.path_of(name))))
 }
 
 /// Method to rename a file without replacing another one; returns `None` if the file system does not support it.
@@ -333,7 +333,7 @@ fn reserve(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c
 }
 
 fn c_string(text: String) -> Result<CString, String> {
-    CString::new(text).map_err(|_| "a name holds a NUL".to_owned())
+    CString::new(text).map_err(|_| "a name contains a NUL byte".to_owned())
 }
 
 #[cfg(test)]

@@ -102,8 +102,8 @@ fn say_why(path: Option<&CStr>, error: libc::c_int) {
     let asked = |config: &config::Config| named(config) || config.verbose > 0;
     if config::current().is_some_and(asked) {
         let why = std::io::Error::from_raw_os_error(error).to_string();
-        let path = path.map_or(b"can be made".as_slice(), CStr::to_bytes);
-        say(&[b"no spool ", path, b" (", why.as_bytes(), b"): if it is killed, this process leaves no trace"]);
+        let path = path.map_or(b"can be created".as_slice(), CStr::to_bytes);
+        say(&[b"no spool ", path, b" (", why.as_bytes(), b"): this process leaves no trace if it is killed"]);
     }
 }
 

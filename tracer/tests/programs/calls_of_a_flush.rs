@@ -138,7 +138,7 @@ fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
             let launch = program(&scratch, mpi, 3, "shared").env("DXT_ENABLE", mode).env("TAKEN", call);
             let outcome = launch.env("FAILING", failing).run();
             assert_eq!(outcome.code, 0, "{outcome:?}");
-            assert!(outcome.stderr.contains(".partial; the trace is whole"), "{outcome:?}");
+            assert!(outcome.stderr.contains(".partial; the trace is complete"), "{outcome:?}");
             let place = scratch.root().join("found");
             std::fs::create_dir(&place).expect("a directory");
             let mut own = 0;

@@ -104,8 +104,8 @@ fn a_wrong_line_is_said_once_and_the_others_count() {
     assert_eq!(outcome.code, 0);
     let said: Vec<&str> = outcome.stderr.lines().collect();
     let [first, second] = said.as_slice() else { panic!("{said:?}") };
-    assert!(first.contains("line 1 is left out: a parenthesis"), "{first}");
-    assert!(second.contains("line 3 is left out: SMALL is no trigger"), "{second}");
+    assert!(first.contains("line 1 is ignored: a parenthesis"), "{first}");
+    assert!(second.contains("line 3 is ignored: SMALL is not a trigger"), "{second}");
     assert_eq!(kept(&Traces::read(&scratch.traces()), &scratch.data()), ["small".to_owned()].into());
     // No usable trigger, or an unreadable file: handled as an invalid setting.
     for lines in [Some("FILE (\n"), None] {

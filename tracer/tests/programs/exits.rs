@@ -185,7 +185,7 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
     assert!(said.starts_with(&why) && said.lines().count() == 1, "{said}");
     assert_eq!(cat(&scratch.traces(), "0"), "");
     let said = cat(&scratch.traces(), "1");
-    let place = format!("dxt: a trace will be written in {} (", scratch.traces().display());
+    let place = format!("dxt: a trace will be written to {} (", scratch.traces().display());
     assert!(said.starts_with(&place) && said.lines().count() == 1, "{said}");
     assert_eq!(Traces::read(&scratch.traces()).files.len(), 2);
     // Other programs report the error at the end, once.

@@ -76,7 +76,7 @@ fn an_agent_that_cannot_begin_is_told_before_the_program_runs() {
     let scratch = Scratch::new();
     let done = scratch.root().join("done");
     for (to, why) in
-        [("events:/nonexistent/x", "failed to open /nonexistent/x"), ("nothing:x", "no destination `nothing`")]
+        [("events:/nonexistent/x", "failed to open /nonexistent/x"), ("nothing:x", "unknown destination `nothing`")]
     {
         let outcome = run(&scratch, &["--live-to", to], &["/bin/touch".as_ref(), &*done]);
         assert_eq!((outcome.code, done.exists()), (2, false), "{outcome:?}");

@@ -171,7 +171,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
     // A missing dynamic linker.
     std::fs::remove_file(copy).expect("the copy");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);
-    assert!(outcome.code == 127 && outcome.stderr.contains("dynamic linker is not there"), "{outcome:?}");
+    assert!(outcome.code == 127 && outcome.stderr.contains("dynamic linker does not exist"), "{outcome:?}");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_program_that_changes_its_root_is_recovered_or_spoken_of() {
         let root = scratch.root().display();
         let script = format!("import os; os.chdir('{root}'); open('file', 'w').write('x'); os.chroot('inside'); {end}");
         let outcome = run(&scratch, &[], &[&python.display().to_string(), "-c", &script]);
-        let is_spoken_of = outcome.stderr.contains("wrote its trace where dxt-run does not see it");
+        let is_spoken_of = outcome.stderr.contains("wrote its trace where dxt-run cannot see it");
         let is_killed = end.contains("abort") || end.contains(", 9)");
         assert!(wrote(&outcome) >= 1 || is_spoken_of && !is_killed, "{end}: {outcome:?}");
         if wrote(&outcome) >= 1 {

@@ -249,7 +249,7 @@ fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let traces = Traces::read(&scratch.traces());
     Some(
         ["MPI", "HDF5", "parallel netCDF"]
-            .map(|name| counted(&traces, &format!("programs with {name} linked statically"))),
+            .map(|name| counted(&traces, &format!("programs with statically linked {name}"))),
     )
 }
 

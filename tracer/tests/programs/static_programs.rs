@@ -255,7 +255,7 @@ fn one_that_is_linked_in_makes_way_for_one_that_is_preloaded() {
     let outcome = Launch::new(&scratch, &program).arg(scratch.data()).run();
     let version = env!("CARGO_PKG_VERSION");
     let said = format!(
-        "dxt: the tracer libdxt_tracer.so of version {version} records: the one of version {version}, linked into the program, does not\n"
+        "dxt: the tracer libdxt_tracer.so of version {version} records this process; the tracer of version {version}, linked into the program, does not\n"
     );
     assert_eq!((outcome.code, outcome.stderr), (0, said));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
@@ -328,8 +328,8 @@ fn libraries_that_are_not_there() {
         ),
         ("-lno-such", "failed to find the library of -lno-such"),
         ("no-such.a", "there is no no-such.a"),
-        ("no-such-compiler", "no-such-compiler is no library and no compiler"),
-        ("false", "false does not say what it links with (-show)"),
+        ("no-such-compiler", "no-such-compiler is neither a library nor a compiler"),
+        ("false", "false -show does not list its link options"),
     ] {
         let outcome: Outcome = dxt_run(&scratch).args(["--link-flags", word]).run();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{word}");

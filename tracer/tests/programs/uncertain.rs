@@ -15,7 +15,7 @@ fn noted(traces: &Traces, begin: &str) -> u64 {
 }
 
 fn left_out(traces: &Traces) -> u64 {
-    noted(traces, "calls of threads that clone(2) made")
+    noted(traces, "calls of threads that clone(2) created")
 }
 
 /// Returns number and bytes of the calls on a path, with or without segments, whose operation satisfies `counts`.
@@ -85,7 +85,7 @@ fn a_thread_with_a_descriptor_table_of_its_own() {
     for way in ["unshare", "syscall", "range", "cloexec", "inherits"] {
         let (traces, [calls, bytes]) = own_table(way);
         assert_eq!(told(&traces, UNCERTAIN, |_| true), (calls, bytes), "{way}");
-        assert_eq!(noted(&traces, "calls booked on <uncertain>"), calls, "{way}");
+        assert_eq!(noted(&traces, "calls recorded under <uncertain>"), calls, "{way}");
     }
 }
 
@@ -183,7 +183,12 @@ fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
     let traces = Traces::read(&scratch.traces());
     let ops = traces.segments.iter().filter(|segment| segment.op.path == UNCERTAIN).map(|segment| &segment.op.name);
     assert_eq!(told(&traces, UNCERTAIN, |_| true), (0, 0), "{}: {:?}", program.display(), ops.collect::<Vec<_>>());
-    assert_eq!((noted(&traces, "calls booked on <uncertain>"), left_out(&traces)), (0, 0), "{}", program.display());
+    assert_eq!(
+        (noted(&traces, "calls recorded under <uncertain>"), left_out(&traces)),
+        (0, 0),
+        "{}",
+        program.display()
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::harness::{
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const OUT_OF_REACH: &str = "traces not written, since their directory was out of reach";
+const OUT_OF_REACH: &str = "traces not written, because their directory was out of reach";
 
 /// Creates the program's new root, an empty directory; returns its path.
 fn jail(scratch: &Scratch) -> PathBuf {
@@ -71,7 +71,7 @@ fn traces_are_where_they_were_wanted_wherever_the_program_goes() {
             assert_eq!(left.len(), usize::from(mode[0].0 == "DXT_JOB_BYTES"), "{what}: {left:?}");
             assert!(left.iter().all(|path| path.extension().is_some_and(|end| end == "budget")), "{what}: {left:?}");
             assert_eq!(
-                noted(&Traces::read(&scratch.traces()), "processes that took a share of DXT_JOB_BYTES"),
+                noted(&Traces::read(&scratch.traces()), "processes that took a fixed share of DXT_JOB_BYTES"),
                 0,
                 "{what}"
             );

@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// Length that exceeds a limit of the format or of Darshan's tools.
-    #[error("{what} of {length} bytes is over the limit of {limit} of Darshan's log format")]
+    #[error("{what} of {length} bytes exceeds the limit of {limit} of Darshan's log format")]
     TooLong {
         /// Description of the length.
         what: &'static str,
@@ -30,15 +30,15 @@ pub enum Error {
         why: &'static str,
     },
     /// Job without mounts. Darshan's tools would lose its command line.
-    #[error("the job has no mount, and without one Darshan's tools lose the command line: give at least one")]
+    #[error("the job has no mount: give at least one, or Darshan's tools lose the command line")]
     NoMount,
     /// Metadata without `lib_ver`, which PyDarshan needs to create a summary.
     #[error(
-        "the metadata has no lib_ver, without which PyDarshan makes no summary: give the version to be compatible with"
+        "the metadata has no lib_ver, which PyDarshan needs for a summary: give the Darshan version to be compatible with"
     )]
     NoLibraryVersion,
     /// Two different names with the same record id.
-    #[error("the names {first:?} and {second:?} both have the record id {id}: leave one out")]
+    #[error("the names {first:?} and {second:?} both have the record id {id}: remove one name")]
     SameId {
         /// Record id.
         id: u64,
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// Record whose id has no name in the log.
     #[error(
-        "a record of {module} has the id {id}, which no name has: Darshan's tools would drop it, so give its name to the writer"
+        "a record of {module} has the id {id} without a name: give the name to the writer, or Darshan's tools drop the record"
     )]
     NoName {
         /// Module of the record.
@@ -58,7 +58,7 @@ pub enum Error {
         id: u64,
     },
     /// Module written out of order or twice. Modules must be written once each, in the order of their indices in the header.
-    #[error("{module} cannot be written after {last}: modules are in the order of the log format, each once")]
+    #[error("{module} cannot be written after {last}: write each module once, in the order of the log format")]
     Order {
         /// Rejected module.
         module: Module,

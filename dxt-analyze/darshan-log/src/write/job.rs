@@ -77,10 +77,10 @@ fn command(exe: &[u8], room: usize) -> Vec<u8> {
 pub(super) fn plain(what: &'static str, text: &Text, bad: &[u8]) -> Result<()> {
     let error = |why| Err(Error::BadText { what, text: text.to_string(), why });
     if text.as_bytes().is_empty() {
-        return error("it is empty");
+        return error("the text is empty");
     }
     if text.as_bytes().iter().any(|byte| bad.contains(byte)) {
-        return error("it has a byte that ends it in a log");
+        return error("the text contains a byte that ends texts in a log");
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
         let replaceable = job.args.force || std::fs::symlink_metadata(&there).is_err() || is_partition(&there);
         ensure!(
             replaceable,
-            "{}: there is more than our Parquet files in {}; --force replaces it",
+            "{}: other files than dxt-analyze's Parquet files are in {}; --force replaces it",
             failed(),
             there.display()
         );

@@ -147,20 +147,20 @@ fn report(level: &Level, counts: &Counts, most: u64) {
         return;
     }
     say!(
-        "dxt-analyze: {} of {} calls are slices of their own, the longest; the other {} are merged into {}, as --most {most} says",
+        "dxt-analyze: the longest {} of {} calls have slices of their own; the other {} are merged into {} slices (--most {most})",
         units::count(counts.single),
         units::count(level.calls),
         units::count(counts.merged_calls),
         units::count(counts.merged_slices),
     );
     if counts.left_out > 0 {
-        say!("dxt-analyze: {} calls are not shown: a larger --most shows them", units::count(counts.left_out));
+        say!("dxt-analyze: {} calls are not shown; increase --most to show them", units::count(counts.left_out));
     }
     let windows = level.windows(most);
     if let Some((from, until)) = windows.first() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         say!(
-            "dxt-analyze: {} windows show every call: --time {}:{} is the first",
+            "dxt-analyze: {} time windows show every call; the first is --time {}:{}",
             units::count(windows.len() as u64),
             seconds(*from),
             seconds(*until)

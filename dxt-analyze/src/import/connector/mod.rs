@@ -76,8 +76,8 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
     let survey = Survey::of(path, length)?;
     if survey.jobs.is_empty() {
         let why = match &survey.damaged {
-            Some((Damaged { line, why, .. }, _)) => format!("no row can be read; of the first, in line {line}: {why}"),
-            None => "there is no row behind the names of the columns".into(),
+            Some((Damaged { line, why, .. }, _)) => format!("no row can be read; the first one, in line {line}: {why}"),
+            None => "no row follows the names of the columns".into(),
         };
         return Err(UsageError(format!("failed to read {}: {why}", shown(path))).into());
     }
@@ -162,8 +162,13 @@ impl<'a> Gathering<'a> {
     }
 
     fn finish(mut self, path: &Path) -> Result<Vec<Made>> {
-        let failed =
-            || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
+        let failed = || {
+            format!(
+                "failed to create a temporary file in {} for the contents of {}",
+                std::env::temp_dir().display(),
+                shown(path)
+            )
+        };
         self.pack()?;
         let survey = self.survey;
         let mut problems = provenance::problems(path, survey);

@@ -41,7 +41,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     )];
     if unknown > 0 {
         out.push(format!(
-            "{}: {unknown} of {} calls are on unknown files: no row of an open names a file for their record_id, or it was rounded.",
+            "{}: {unknown} of {} calls are on unknown files: no row of an open names the file of their record_id, or the record_id was rounded.",
             shown(path),
             job.calls
         ));
@@ -51,11 +51,11 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     }
     if job.layers == (true, true) {
         out.push(
-            "POSIX calls were taken to be inside an MPI-IO call of their rank if one on the same file was under way all the time.".into(),
+            "POSIX calls are assumed to be inside an MPI-IO call of their rank if that call is on the same file and encloses them in time.".into(),
         );
     }
     if job.has_no_rank {
-        out.push("Processes without a rank are one process for each node.".into());
+        out.push("Processes without a rank are combined into one process per node.".into());
     }
     out
 }
@@ -69,11 +69,11 @@ pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
             2 => format!("line {} and another one are left out", first.line),
             count => format!("line {} and {} others are left out", first.line, count - 1),
         };
-        problem(first.offset, format!("{who}: {}; correct or remove what is damaged", first.why))
+        problem(first.offset, format!("{who}: {}; correct or remove the damaged lines", first.why))
     });
     let beyond = (survey.left_out > 0).then(|| {
         let what =
-            format!("{} calls are left out: they are of more than {MOST_JOBS} jobs; split the file", survey.left_out);
+            format!("{} calls are left out: the file has more than {MOST_JOBS} jobs; split the file", survey.left_out);
         problem(0, what)
     });
     damaged.chain(beyond).chain(survey.names.room().problem(path)).collect()

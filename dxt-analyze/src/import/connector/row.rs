@@ -100,13 +100,13 @@ impl<'a> Row<'a> {
     /// Returns a description, for users, of the invalid value.
     pub(super) fn of(fields: &'a Fields, places: &Places) -> Result<Self, String> {
         if fields.len() < places.width() {
-            return Err(format!("it has {} values and not {}", fields.len(), places.width()));
+            return Err(format!("it has {} values instead of {}", fields.len(), places.width()));
         }
         let value = |column| places.get(fields, column);
-        let needed = |column| value(column).ok_or_else(|| format!("there is nothing in `{column}`"));
+        let needed = |column| value(column).ok_or_else(|| format!("`{column}` is empty"));
         let wrong = |column: &str, text: &[u8]| {
             let text: String = String::from_utf8_lossy(text).chars().take(40).collect();
-            format!("`{column}` cannot be {text:?}")
+            format!("`{column}` has the invalid value {text:?}")
         };
         let number = |column| value(column).map_or(Ok(-1), |text| whole(text).ok_or_else(|| wrong(column, text)));
         let time = |column| needed(column).and_then(|text| seconds(text).ok_or_else(|| wrong(column, text)));

@@ -74,7 +74,7 @@ impl Rows {
         let shown = shown(path);
         let wrong = |why: String| Err(UsageError(format!("failed to read {shown}: {why}")).into());
         if head.trim_ascii().is_empty() {
-            return wrong("it is empty: there is nothing of a job in it".into());
+            return wrong("it is empty".into());
         }
         let Some(form) = form(&head) else {
             return wrong(
@@ -127,7 +127,7 @@ impl Rows {
                 return Ok(Some(Err(format!("it is longer than {} KiB", MOST_BYTES >> 10))));
             }
             if self.fields.split(&self.line.text).is_none() && !self.join()? {
-                return Ok(Some(Err("a quote in it does not end".into())));
+                return Ok(Some(Err("a quotation in it is not closed".into())));
             }
             let is_head =
                 Places::of(&self.fields).is_some_and(|_| self.places.get(&self.fields, "len").is_some_and(is_name));
@@ -180,7 +180,7 @@ impl Rows {
                 }
                 Ok(false) => Err("it has no segment".into()),
                 Err(_) if self.line.is_cut => Err(format!("it is longer than {} KiB", MOST_BYTES >> 10)),
-                Err(error) => Err(format!("it is no JSON of the connector's form ({error})")),
+                Err(error) => Err(format!("it is not JSON in the connector's format ({error})")),
             }));
         }
     }

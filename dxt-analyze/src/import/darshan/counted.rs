@@ -16,7 +16,8 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
 
 /// Note on files whose access-order counters (CONSEC, SEQ) are ignored in favor of their segments.
-const CONTRADICTED: &str = "files whose counters of order (CONSEC, SEQ) contradict their segments, which are taken";
+const CONTRADICTED: &str =
+    "files whose access-order counters (CONSEC, SEQ) contradict their segments; the segments are used";
 
 /// Totals over those reads (or writes) of a file that have segments.
 #[derive(Clone, Copy, Debug, Default)]

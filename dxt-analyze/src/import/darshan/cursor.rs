@@ -80,7 +80,7 @@ impl<'a> Cursors<'a> {
         let dxt = dxt.collect();
         let heat = logs.next().and_then(Log::heatmaps).map(Iterator::peekable);
         let of_rank = Budget::new("records of a rank", of_log(LOG_RANK, length));
-        let of_all = Budget::new("what all ranks did", of_log(LOG_PROCESSES, length));
+        let of_all = Budget::new("the calls of all ranks", of_log(LOG_PROCESSES, length));
         Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 

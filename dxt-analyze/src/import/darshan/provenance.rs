@@ -79,11 +79,11 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     for skipped in log.skipped() {
         match skipped.module {
             Some(module) => {
-                let what = format!("{module} records (version {}) of the log are passed over", skipped.version);
+                let what = format!("{module} records (version {}) of the log are skipped", skipped.version);
                 say(has_calls(log, module), what);
             }
             None => {
-                say(true, format!("records of module {} of the log are passed over: it is not known", skipped.place));
+                say(true, format!("records of module {} of the log are skipped: the module is unknown", skipped.place));
             }
         }
     }
@@ -91,24 +91,23 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
         let Some(fit) = fit else {
             say(
                 has_calls(log, module),
-                format!(
-                    "unknown record layout: nothing is read of the {module} records, which a modified Darshan wrote"
-                ),
+                format!("unknown record layout: the {module} records, written by a modified Darshan, are not read"),
             );
             continue;
         };
         let one_length = !matches!(module, Module::Lustre | Module::DxtPosix | Module::DxtMpiIo | Module::Heatmap);
         let whose = if one_length { "" } else { "heads of " };
-        let counts = if fit.counts_segments { ", and count segments of kinds that Darshan does not have" } else { "" };
+        let counts =
+            if fit.counts_segments { "; they also count segments of kinds that Darshan does not have" } else { "" };
         let what = format!(
-            "{whose}{module} records have {} bytes, {} more than Darshan's: a modified build wrote these, which are not read{counts}",
+            "{whose}{module} records have {} bytes, {} more than Darshan's: the additional bytes, written by a modified Darshan, are not read{counts}",
             fit.bytes(),
             fit.extra
         );
         say(false, what);
     }
     for (region, bytes) in &log.info().padding {
-        say(false, format!("{bytes} zero bytes in front of {region} are passed over, which a modified Darshan wrote"));
+        say(false, format!("{bytes} zero bytes before {region}, written by a modified Darshan, are skipped"));
     }
     out.iter().map(|note| Note { what: note.words().to_owned(), count: 0 }).collect()
 }
@@ -122,18 +121,21 @@ pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     let has = |module| has(log, module);
     let mut out = vec![format!(
-        "{}: counts, bytes and times are exact; one time stands for all metadata calls of a file and is shown with the opens, as far as the time of a single open is not known.",
+        "{}: counts, bytes and times are exact; all metadata calls of a file share one time, which is shown with the opens unless the time of a single open is known.",
         version(log)
     )];
     if has(Module::DxtPosix) || has(Module::DxtMpiIo) {
-        out.push("DXT has no segments of C streams and metadata calls, and none of calls that failed.".into());
+        out.push("DXT has no segments of C streams, metadata calls and failed calls.".into());
     }
     if has(Module::DxtMpiIo) {
-        out.push("Where a rank's MPI-IO calls on a file had several forms, the longest were taken to be the collective ones.".into());
+        out.push(
+            "If a rank's MPI-IO calls on a file have several forms, the longest calls are assumed to be collective."
+                .into(),
+        );
     }
     if has(Module::DxtPosix) && has(Module::DxtMpiIo) {
         out.push(
-            "POSIX calls were taken to be inside an MPI-IO call of their rank if one on the same file was under way all the time.".into(),
+            "POSIX calls are assumed to be inside an MPI-IO call of their rank if that call is on the same file and encloses them in time.".into(),
         );
     }
     out

@@ -65,8 +65,10 @@ impl Bounds {
         if self.start_unix_ns == 0 && job.start_sec != 0 {
             wrong.push(format!("a start {} s after 1970", job.start_sec));
         }
-        let what =
-            format!("the job record makes no sense ({}): ranks and times are those of the records", wrong.join(", "));
+        let what = format!(
+            "the job record is implausible ({}): ranks and times are taken from the other records",
+            wrong.join(", ")
+        );
         (!wrong.is_empty()).then_some(what)
     }
 
@@ -112,7 +114,7 @@ impl Bounds {
                 Int::Bytes(side) => moved[*side].0 = amount,
                 Int::Calls(side) => {
                     if value as f64 > latest_s * 1e9 * ranks {
-                        return Err(format!("{name} is {value}: more than one in a nanosecond"));
+                        return Err(format!("{name} is {value}: more than one per nanosecond"));
                     }
                     if let Some(side) = side {
                         moved[*side].1 = moved[*side].1.saturating_add(amount);
@@ -128,7 +130,7 @@ impl Bounds {
                 Float::Sum => SIDE_BY_SIDE * ranks,
             };
             if !self.time(value, times) {
-                return Err(format!("{name} is {value} s of a run of {latest_s} s"));
+                return Err(format!("{name} is {value} s in a run of {latest_s} s"));
             }
         }
         // Records of libraries include bytes of calls that they do not count.
@@ -255,7 +257,7 @@ impl Aside {
     }
 
     pub(crate) fn segments(&mut self, module: Module, count: u64) {
-        self.add(module, "segment", count, "a length or a time that cannot be".into());
+        self.add(module, "segment", count, "an impossible length or time".into());
     }
 
     fn add(&mut self, module: Module, what: &'static str, count: u64, why: String) {
@@ -271,8 +273,8 @@ impl Aside {
             file: shown(path),
             offset: info.header.module(module).map_or(0, |entry| entry.region.offset),
             what: match count {
-                1 => format!("1 {module} {what} cannot be and is set aside, for {why}"),
-                _ => format!("{count} {module} {what}s cannot be and are set aside, the first for {why}"),
+                1 => format!("1 {module} {what} is implausible and left out: {why}"),
+                _ => format!("{count} {module} {what}s are implausible and left out; the first: {why}"),
             },
         };
         self.0.iter().map(one).collect()

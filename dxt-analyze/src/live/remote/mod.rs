@@ -60,7 +60,7 @@ impl Remote {
     pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
         if args.state.is_some() || !args.directories.is_empty() {
             return Err(
-                UsageError("--from reads a stream from its beginning: no directories and no --state".into()).into()
+                UsageError("--from reads a stream from its start: it excludes directories and --state".into()).into()
             );
         }
         for outlet in &mut outlets {

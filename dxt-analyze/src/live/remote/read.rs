@@ -60,7 +60,7 @@ impl Reader {
         let runtime = runtime()?;
         let mut progress = Progress { address, sender, next: 1, failing: false };
         let name = std::thread::Builder::new().name("stream".into());
-        name.spawn(move || runtime.block_on(progress.run())).context("failed to begin a thread")?;
+        name.spawn(move || runtime.block_on(progress.run())).context("failed to start a thread")?;
         Ok(Self { came })
     }
 
@@ -79,7 +79,7 @@ impl Progress {
                 Err(why) => why,
             };
             let is_first = !std::mem::replace(&mut self.failing, true);
-            if is_first && !self.pass(Came::Failed(format!("{why:#}; it is tried again"))) {
+            if is_first && !self.pass(Came::Failed(format!("{why:#}; retrying"))) {
                 return;
             }
             tokio::time::sleep(PAUSE).await;

@@ -81,13 +81,13 @@ impl Exposition {
         all().for_each(|(labels, shown)| line(&mut out, "dxt_calls_total", labels, shown.sums.calls));
         head(&mut out, "dxt_bytes_total", "counter", "Bytes that calls moved.");
         all().for_each(|(labels, shown)| line(&mut out, "dxt_bytes_total", labels, shown.sums.bytes));
-        head(&mut out, "dxt_seconds_total", "counter", "Seconds in calls, of all processes together.");
+        head(&mut out, "dxt_seconds_total", "counter", "Seconds in calls, summed over processes.");
         all().for_each(|(labels, shown)| line(&mut out, "dxt_seconds_total", labels, seconds(shown.sums.time_ns)));
         head(&mut out, "dxt_longest_seconds", "gauge", "The longest call of the latest interval; 0 if there was none.");
         all().for_each(|(labels, shown)| {
             line(&mut out, "dxt_longest_seconds", labels, seconds(self.longest_ns(shown, now_unix_ns)));
         });
-        let of_one_by_one = "of calls that are known one by one";
+        let of_one_by_one = "of individually recorded calls";
         head(&mut out, "dxt_call_bytes", "histogram", &format!("Bytes {of_one_by_one}."));
         all().for_each(|(labels, shown)| {
             histogram(&mut out, "dxt_call_bytes", labels, &shown.sums.sizes, SIZES, |bytes| bytes.to_string());
@@ -98,17 +98,17 @@ impl Exposition {
             histogram(&mut out, "dxt_call_seconds", labels, &shown.sums.durations, DURATIONS, seconds);
             histogram_sum(&mut out, "dxt_call_seconds", labels, &shown.sums.durations, seconds(shown.in_buckets[1]));
         });
-        head(&mut out, "dxt_not_seen_total", "counter", "What the agent could not see or pass on.");
+        head(&mut out, "dxt_not_seen_total", "counter", "Gaps: items that the agent could not observe or deliver.");
         for (what, count) in not_seen(&self.not_seen) {
             line(&mut out, "dxt_not_seen_total", &format!("what=\"{what}\""), count);
         }
-        head(&mut out, "dxt_groups", "gauge", "Groups that are shown.");
+        head(&mut out, "dxt_groups", "gauge", "Groups that are exported.");
         let _ = writeln!(out, "dxt_groups {}", self.groups.len());
         head(
             &mut out,
             "dxt_groups_forgotten_total",
             "counter",
-            "Groups that are not shown any more, since there were too many.",
+            "Groups that are no longer exported because there were too many.",
         );
         let _ = writeln!(out, "dxt_groups_forgotten_total {}", self.forgotten);
         out

@@ -36,7 +36,7 @@ impl Output {
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
         // Devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
-            file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).context("failed to cut it")?;
+            file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).context("failed to truncate it")?;
         }
         self.length = length;
         Ok(())
@@ -58,7 +58,7 @@ impl Output {
         let file = locked(path)?;
         let failed = || format!("failed to open {}", shown::path(path));
         if position.is_none() && file.metadata().with_context(failed)?.len() > 0 {
-            bail!("{} is there already: name another file, or give the --state that goes with it", shown::path(path));
+            bail!("{} exists: name another file, or give the --state file that belongs to it", shown::path(path));
         }
         let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
         self.check(&file, length).with_context(failed)?;
@@ -94,7 +94,10 @@ impl Output {
             file.read_exact_at(&mut last, length - 1)?;
         }
         let is_own = self.head.as_bytes().starts_with(&head) && last == [b'\n'];
-        ensure!(is_own, "no agent wrote it to this destination: name another file, or remove it");
+        ensure!(
+            is_own,
+            "it was not written by `dxt-analyze live` for this destination: name another file, or remove it"
+        );
         Ok(())
     }
 
@@ -125,7 +128,7 @@ impl Output {
         if let Some(file) = &self.file {
             match file.sync_data() {
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
-                done => done.context("failed to make it durable")?,
+                done => done.context("failed to flush it to the disk")?,
             }
         }
         Ok(self.file.is_some().then_some(self.length))

@@ -149,7 +149,7 @@ impl Sink for Ldms {
     }
 
     fn events(&mut self, events: &[Event]) -> Result<()> {
-        let Some(publisher) = &self.publisher else { return Err(anyhow!("it was not begun")) };
+        let Some(publisher) = &self.publisher else { return Err(anyhow!("it was not started")) };
         if let Some(trouble) = publisher.trouble() {
             return Err(anyhow!(trouble));
         }

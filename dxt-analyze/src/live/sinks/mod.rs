@@ -236,14 +236,17 @@ impl Outlet {
         match result {
             Ok(()) => {
                 if std::mem::take(&mut self.failing) {
-                    self.said.push(format!("{}: it takes events again", self.name));
+                    self.said.push(format!("{}: it accepts events again", self.name));
                 }
                 true
             }
             Err(error) => {
                 self.has_failed |= !is_closed_pipe(&error);
                 if !std::mem::replace(&mut self.failing, true) {
-                    self.said.push(format!("{}: {error:#}; what it does not take is counted as dropped", self.name));
+                    self.said.push(format!(
+                        "{}: {error:#}; events that it does not accept are counted as dropped",
+                        self.name
+                    ));
                 }
                 false
             }

@@ -82,7 +82,7 @@ impl Parquet {
         }
         if unreadable > 0 {
             self.unreadable += unreadable;
-            self.said.push(format!("{unreadable} lines of {} are no calls: they are left out", shown::path(&from)));
+            self.said.push(format!("{unreadable} lines of {} are not calls and are left out", shown::path(&from)));
         }
         self.pending.cut(0)
     }
@@ -95,8 +95,8 @@ impl Parquet {
         }
         self.rotate()?;
         self.said.push(
-            "what an agent that was killed left waiting here is in a file now; calls of processes that still run are there twice: \
-             `id` tells which"
+            "calls that a killed agent left here are now in a Parquet file; calls of processes that still run occur twice: \
+             `id` identifies them"
                 .into(),
         );
         Ok(())

@@ -135,8 +135,7 @@ impl To {
 fn no_url(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     if text.starts_with("//") || text.contains("://") {
-        let text =
-            format!("`{}` is no file on this node: this destination takes a path, and no URL", shown::path(path));
+        let text = format!("`{}` is a URL: this destination takes the path of a file on this node", shown::path(path));
         bail!(UsageError(text));
     }
     Ok(())
@@ -156,7 +155,7 @@ fn file_name(kind: &str, path: Option<&Path>) -> String {
 
 fn unknown(kind: &str) -> anyhow::Error {
     let text = format!(
-        "there is no destination `{}`: connector, csv, events, intervals, each with `:FILE` or alone; parquet:DIR, \
+        "unknown destination `{}`: use connector, csv, events, intervals, each with `:FILE` or alone; parquet:DIR, \
          prometheus:ADDRESS:PORT, influx:URL, postgres:URL, nats:URL, ldms[:XPRT,HOST,PORT,AUTH,STREAM]",
         shown::url(kind)
     );
@@ -247,7 +246,7 @@ pub(super) fn is_odd(url: &str) -> bool {
 }
 
 /// Error text for URLs that [`is_odd`] rejects.
-pub(super) const ODD: &str = "an `@` stands behind a `/`, `?` or `#`: in a user or password, write %2F, %3F or %23 for these; elsewhere, %40 for the `@`";
+pub(super) const ODD: &str = "an `@` follows a `/`, `?` or `#`: in a user or password, write %2F, %3F or %23 for these; elsewhere, %40 for the `@`";
 
 #[cfg(test)]
 mod tests {
@@ -259,7 +258,7 @@ mod tests {
             |to: &str| to.parse::<To>().unwrap().open(Duration::from_secs(60)).map(|outlet| outlet.name().to_owned());
         for url in ["parquet://me:secret@h", "events:nats://me:secret@h", "csv://h/a", "intervals:s3://h"] {
             let why = name(url).unwrap_err().to_string();
-            assert!(why.contains("no URL") && !why.contains("secret"), "{why}");
+            assert!(why.contains("is a URL") && !why.contains("secret"), "{why}");
         }
         assert_eq!(name("events:/a/b").unwrap(), "events:/a/b");
         let [one, two] = ["events:/me:secret@h/a", "events:/you@h/a"].map(|to| name(to).unwrap());

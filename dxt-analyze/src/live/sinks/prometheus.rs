@@ -83,12 +83,12 @@ impl Sink for Prometheus {
         let routes = Router::new()
             .route("/metrics", get(metrics))
             .route("/", get(metrics))
-            .fallback(|| async { (StatusCode::NOT_FOUND, "there is /metrics only\n") })
-            .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, "there is GET only\n") })
+            .fallback(|| async { (StatusCode::NOT_FOUND, "only /metrics is served\n") })
+            .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, "only GET is allowed\n") })
             .with_state(shown);
         let name = std::thread::Builder::new().name("prometheus".into());
         name.spawn(move || runtime.block_on(web::serve(listener, routes, hosts)))
-            .context("failed to begin a thread")?;
+            .context("failed to start a thread")?;
         Ok(())
     }
 

@@ -211,8 +211,7 @@ impl Feeder {
             status = child.wait().map(|status| format!(" ({status})")).unwrap_or_default();
         }
         let name = self.program.path.file_name().unwrap_or_default().to_string_lossy();
-        let trouble =
-            format!("{name} has ended{status}: is there an ldmsd at {} that lets it in?", self.program.daemon);
+        let trouble = format!("{name} has ended{status}: does an ldmsd run at {} and accept it?", self.program.daemon);
         *held(&self.shared.trouble) = Some(trouble);
         while !self.shared.gives_up.load(Ordering::Relaxed) {
             if self.drop_until(lines, Instant::now() + AGAIN) {

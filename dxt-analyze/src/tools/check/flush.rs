@@ -169,7 +169,7 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         }
         _ => Cell::None,
     };
-    Table::of("flush", "How long writing the trace took, and what became of the segments' bytes", rows)
+    Table::of("flush", "Time to write the trace, and bytes of its segments before and after each stage", rows)
         .column("Job", "job", |row: &Row<'_>| Cell::text(row.job))
         .column("Stage", "stage", |row| Cell::text(row.stage))
         .column("Processes", "processes", |row| Cell::Count(row.flushed.processes))

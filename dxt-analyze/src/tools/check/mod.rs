@@ -143,9 +143,7 @@ fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
         filters: Filters::new(),
         flush: None,
         problems: vec![problem],
-        advice: Some(
-            "nothing of it can be used; if it is a trace at all, copy it again from where it was written".into(),
-        ),
+        advice: Some("no part of the file can be used; if it is a trace, copy it again from its origin".into()),
     }
 }
 
@@ -197,11 +195,11 @@ fn one(input: &Input) -> FileCheck {
             Some(Origin::of(&input.trace.job.settings).missing_hint(filters::count_operations(&filters)).to_owned())
         }
         FileState::Cut => Some(
-            "every verb reads what is there; was the disk full, or the program killed while it wrote the trace?"
+            "every command reads the part that is there; was the disk full, or the program killed while it wrote the trace?"
                 .to_owned(),
         ),
         _ => Some(
-            "every verb reads what is whole and says what is lost; copy the file again if the original exists"
+            "every command reads the intact parts and reports what is lost; copy the file again if the original exists"
                 .to_owned(),
         ),
     };
@@ -240,7 +238,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
             Ok(columns) => {
                 decoded += columns.len() as u64;
                 if let Some(why) = disagreement(block, columns) {
-                    say(block.offset, format!("the block head does not agree with the block: {why}"));
+                    say(block.offset, format!("the block head contradicts the block: {why}"));
                 }
             }
             Err(error) => say(block.offset, error.to_string()),
@@ -250,14 +248,14 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     let blocks = region.blocks.len() as u64;
     let indexed = place.entry.map_or(blocks, |entry| u64::from(entry.blocks));
     if indexed != blocks && region.problems.is_empty() {
-        say(place.offset, format!("the index speaks of {indexed} blocks, {blocks} are there"));
+        say(place.offset, format!("the index lists {indexed} blocks, but the region has {blocks}"));
     }
     match &region.process {
         Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
         None => say(place.offset, "the region has no readable process block".into()),
     }
     if decoded > expected {
-        say(place.offset, format!("{decoded} segments are there, {expected} should be"));
+        say(place.offset, format!("the region has {decoded} segments, but {expected} are expected"));
     }
     sums.segments = decoded;
     sums.lost = expected.saturating_sub(decoded);
@@ -272,12 +270,12 @@ fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
     let ends = columns.end.iter().max().copied();
     let mask = columns.stream.iter().fold(0_u64, |mask, stream| mask | 1 << (stream % 64));
     if bytes != head.bytes {
-        return Some(format!("{} bytes where {bytes} are", head.bytes));
+        return Some(format!("{} bytes instead of {bytes}", head.bytes));
     }
     if starts.is_some_and(|start| start != head.min_start) || ends.is_some_and(|end| end != head.max_end) {
-        return Some("other times".into());
+        return Some("different times".into());
     }
-    (mask != head.stream_mask).then(|| "other streams".into())
+    (mask != head.stream_mask).then(|| "different streams".into())
 }
 
 impl Report for CheckReport {
@@ -310,7 +308,7 @@ impl Report for CheckReport {
         let count = |state| self.files.iter().filter(|file| file.state == state).count();
         let folded = match count(FileState::Folded) {
             0 => String::new(),
-            some => format!(" {some} whole with operations that have no segments,"),
+            some => format!(" {some} intact with operations that have no segments,"),
         };
         parts.push(Part::Lines(vec![format!(
             "{} files: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} segments read, {} lost",

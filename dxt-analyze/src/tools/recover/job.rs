@@ -95,7 +95,7 @@ impl OfJob {
             return Ok(Some(found));
         }
         let Held::Calls(found) = read(&self.about.spool, Some(self.identity))?.what else { return Ok(None) };
-        anyhow::ensure!(self.is_of(found.owner, &found.about.job), "it has changed while it was read");
+        anyhow::ensure!(self.is_of(found.owner, &found.about.job), "it changed while it was read");
         Ok(Some(found))
     }
 }
@@ -127,7 +127,9 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
         }
         // Changes the owner through the open file, before it gets its name: a file that somebody else put under that name must not be given
         // away.
-        owner.map_or(Ok(()), |owner| fchown(&*file, Some(owner), None)).context("failed to give it to its user")
+        owner
+            .map_or(Ok(()), |owner| fchown(&*file, Some(owner), None))
+            .context("failed to make the spool's user its owner")
     });
     match has_written {
         Err(error) if error.is::<Nothing>() => return Ok(()),
@@ -185,7 +187,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
                     if let Some(refused) = out.refused.take() {
                         return Err(refused.into());
                     }
-                    let entry = written.with_context(|| format!("failed to read {} once more", spool.display()))?;
+                    let entry = written.with_context(|| format!("failed to read {} again", spool.display()))?;
                     index.extend_from_slice(&IndexEntry { offset, ..entry }.encode());
                     of_spool.segments = recovered.process.info.segments;
                     of_spool.folded = recovered.process.info.missing;

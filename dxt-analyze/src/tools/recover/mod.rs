@@ -185,7 +185,7 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
                 result.failed.extend(without_spill);
                 match one {
                     Known::Calls(one) if one.about.missing_bytes > 0 && how.cleans => result.cut.push(format!(
-                        "{}: {} bytes that were in use are missing, so its file was cut short: dxt-analyze recover {} makes a trace of the rest",
+                        "{}: the file was truncated and lacks {} bytes that were in use: `dxt-analyze recover {}` makes a trace of the rest",
                         path.display(),
                         one.about.missing_bytes,
                         path.display()
@@ -230,9 +230,9 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
 /// any time.
 fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
-    let about = file.metadata().context("failed to look at it")?;
+    let about = file.metadata().context("failed to read its metadata")?;
     let identity = files::identity(&about);
-    anyhow::ensure!(is.is_none_or(|is| is == identity), "it is not the file any more that was looked at");
+    anyhow::ensure!(is.is_none_or(|is| is == identity), "another file has replaced it");
     let source = Bytes(file);
     if let Some(what) = unfinished::without_header(path, about.len())? {
         return Ok(Looked { what, without_spill: None });
@@ -260,7 +260,7 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
             bail!("its process {} runs and has recorded nothing", spool.head().pid());
         }
         let cut = format!(
-            "{missing_bytes} bytes that were in use are missing, and no call is in the rest: its file was cut short"
+            "the file was truncated: it lacks {missing_bytes} bytes that were in use, and the rest has no calls"
         );
         let what = match missing_bytes {
             0 if is_finished => Held::Nothing,

@@ -28,7 +28,7 @@ pub(super) enum Spill {
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
-        let gone = || Spill::Gone("calls are missing: the file is not there any more".to_owned());
+        let gone = || Spill::Gone("calls are missing: the file no longer exists".to_owned());
         return Ok(head.spill().map_or(Spill::None, |_| gone()));
     };
     let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
@@ -37,7 +37,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
         return Ok(Spill::Gone(others()));
     }
     let spill = Owned::open(&path).context("failed to read the spill beside it")?;
-    let about = spill.file.metadata().context("failed to look at the spill beside it")?;
+    let about = spill.file.metadata().context("failed to read the metadata of the spill beside it")?;
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }

@@ -152,7 +152,7 @@ fn check_above(folder: &Path) -> Result<()> {
 fn others_may_change(folder: &Path) -> anyhow::Error {
     let place = folder.display();
     let why = format!(
-        "{place} is no directory that only root may change, so others could have root write elsewhere: \
+        "{place} can be changed by other users than root, who could redirect what root writes: \
          name another --output, or chown root {place} && chmod go-w {place}"
     );
     UsageError(why).into()

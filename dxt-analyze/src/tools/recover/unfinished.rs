@@ -30,7 +30,7 @@ pub(super) fn without_header(path: &Path, bytes: u64) -> Result<Option<Held>> {
     // The tracer sets the file's full length at once. So either the process was killed between two system calls, or a crash or shell
     // redirection truncated the file.
     let has = if bytes == 0 { "no bytes".to_owned() } else { format!("{bytes} bytes, which is less than a header") };
-    let why = format!("it has {has}: its file was cut, or its process was killed while it made it");
+    let why = format!("it has {has}: the file was truncated, or its process was killed while creating it");
     Ok(Some(Held::NoHeader(why)))
 }
 

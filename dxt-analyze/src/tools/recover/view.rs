@@ -95,7 +95,7 @@ impl Report for Recovery {
             0 => {}
             count => {
                 let files = counted(count as u64, "file");
-                lines.push(format!("deleted {files} that processes had left, without a trace of them"));
+                lines.push(format!("deleted {files} of ended processes, without making traces"));
             }
         }
         if self.not_stale > 0 {
@@ -107,19 +107,19 @@ impl Report for Recovery {
         lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
         lines.extend(self.spools.iter().filter(|one| one.missing_bytes > 0).map(|one| {
             let (spool, missing) = (one.spool.display(), one.missing_bytes);
-            format!("kept {spool}: {missing} bytes that were in use are missing, with the calls in them: its file was cut short")
+            format!("kept {spool}: the file was truncated and lacks {missing} bytes that were in use, with the calls in them")
         }));
         lines.extend(self.without_header.iter().map(|(spool, why)| format!("removed {}: {why}", spool.display())));
         lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
         if self.spools.iter().any(|one| one.running) {
-            lines.push("processes that still run: this is how far they had come; their spools stay".into());
+            lines.push("some processes still run: their traces end now; their spools are kept".into());
         }
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {
             lines.push(format!("{uncertain} calls are on record and may be counted once more in the counters"));
         }
         if lines.is_empty() {
-            lines.push("there is no spool".into());
+            lines.push("no spools found".into());
         }
         parts.push(Part::Lines(lines));
         View { parts, max_width: None }

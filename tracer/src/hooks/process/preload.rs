@@ -24,7 +24,7 @@ pub(super) fn with<T>(
     let names_us = |variable: &[u8]| variable.strip_prefix(VARIABLE).is_some_and(|value| items(value).any(is_ours));
     let at = || variables(environment).position(|variable| names_us(variable.to_bytes()));
     let Some(at) = (fate == Fate::Foreign).then(at).flatten() else { return call(None) };
-    say(&[name(), b" has another dynamic linker than this process: it runs without the tracer"]);
+    say(&[name(), b" uses a different dynamic linker than this process: it runs without the tracer"]);
     match variables(environment).count() {
         0..64 => without::<64, T>(environment, at, call),
         64..256 => without::<256, T>(environment, at, call),

@@ -96,7 +96,7 @@ impl<T: Send + 'static> Courier<T> {
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), most });
         let thread = Arc::clone(&shared);
         let name = std::thread::Builder::new().name("courier".into());
-        name.spawn(move || thread.run(carrier)).context("failed to begin a thread")?;
+        name.spawn(move || thread.run(carrier)).context("failed to start a thread")?;
         Ok(Self { shared })
     }
 
@@ -240,14 +240,12 @@ impl<T> Shared<T> {
             Ok(()) => {
                 if std::mem::take(&mut state.failing) {
                     let lost = state.lost;
-                    state.said.push(format!("it takes everything again; {lost} were lost to it so far"));
+                    state.said.push(format!("it accepts everything again; {lost} were dropped so far"));
                 }
             }
             Err(Refused::ForNow(error)) => {
                 if !std::mem::replace(&mut state.failing, true) {
-                    state
-                        .said
-                        .push(format!("{error:#}; it is tried again, and what becomes too much is counted as dropped"));
+                    state.said.push(format!("{error:#}; retrying; what exceeds the buffer is counted as dropped"));
                 }
             }
             Err(Refused::ForGood(error)) => {

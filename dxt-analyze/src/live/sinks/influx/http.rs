@@ -34,7 +34,7 @@ impl Post {
         if is_odd(url) {
             bail!(UsageError(format!("`{}`: {ODD}", shown::url(url))));
         }
-        let parsed: ureq::http::Uri = url.parse().context("no URL")?;
+        let parsed: ureq::http::Uri = url.parse().context("not a URL")?;
         if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.host().is_none() {
             bail!("influx takes http://HOST:PORT/PATH, https://... or udp://HOST:PORT");
         }

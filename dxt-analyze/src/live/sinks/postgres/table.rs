@@ -65,7 +65,7 @@ impl Table {
         }
         if let Some(why) = view::make(&mut client)?.filter(|_| !self.said) {
             self.said = true;
-            tell(format_args!("dxt-analyze: the view dxt_connector stays as it is, and rows are inserted: {why}"));
+            tell(format_args!("dxt-analyze: the view dxt_connector is left unchanged; rows are inserted: {why}"));
         }
         client.batch_execute(schema::STAGING)?;
         Ok(client)

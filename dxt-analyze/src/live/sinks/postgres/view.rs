@@ -84,7 +84,8 @@ fn definition(there: &[(String, String)]) -> Result<String, String> {
     let mut columns = Vec::new();
     for (name, kind) in there {
         let own = COLUMNS.iter().find(|(own, ..)| own == name);
-        let (_, own, value) = own.ok_or_else(|| format!("it has a column {name}, which is none of the connector's"))?;
+        let (_, own, value) =
+            own.ok_or_else(|| format!("it has a column {name}, which the connector does not have"))?;
         columns.push(match kind.as_str() {
             kind if kind == *own => format!("{value} AS \"{name}\""),
             // Older views, whose values were all -1, have integer columns, so values are capped; the table has the full number.
