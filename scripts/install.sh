@@ -38,7 +38,7 @@ case $prefix in
 *) prefix=$PWD/$prefix ;;
 esac
 # LD_PRELOAD splits at some of the other characters, and some have a meaning in module files.
-case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix may contain only letters, digits and /._+~@%=,-: $prefix" ;; esac
+case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix $prefix may contain only letters, digits and /._+~@%=,-" ;; esac
 
 # Relative to the user's directory, not to the project's.
 [ -z "$from" ] || from=$(readlink -m -- "$from")

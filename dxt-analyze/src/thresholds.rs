@@ -112,7 +112,7 @@ thresholds! {
         "Minimum share of the time in collective calls spent waiting for the last rank to arrive, for a finding.",
         "the 15 % that Drishti takes for stragglers";
     communication_share: f64 = 0.5, "ratio",
-        "Minimum share of collective operations' time after the last rank's arrival and outside of system calls, for a finding.",
+        "Minimum share of collective operations' time after the last rank's arrival that is outside of system calls, for a finding.",
         "ours: more time than storage takes";
     storage_share: f64 = 0.25, "ratio",
         "Minimum share of collective calls' time in the busiest aggregator's system calls, for a finding on too few aggregators.",

@@ -155,7 +155,7 @@ impl<'a> Jobs<'a> {
                 say!("dxt-analyze: {} {what}", units::counted(count, "call"));
             }
         };
-        said(self.counts.left_out, "left out: no bytes moved, or more than one call can move");
+        said(self.counts.left_out, "left out: no bytes moved, or more bytes than one call can move");
         said(self.counts.split, "split: longer than Linux moves in one call");
     }
 }

@@ -50,7 +50,7 @@ pub struct About {
     /// Time in the calls, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
-    /// Operation, with its layer if it is of one: `read`, `MPI-IO write`.
+    /// Kind of calls, in the words of the code: `write`, `MPI-IO writes`, `collective calls`; for a check without one, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// Reason, where a code has several.

@@ -12,7 +12,7 @@ pub struct Title {
     additions: Vec<Addition>,
 }
 
-/// Part of a title that a later step of the analysis adds. Parts appear in the order in which they were added.
+/// Part of a title that a later step of the analysis adds. Parts behind the sentence appear in the order in which they were added.
 #[derive(Clone, Debug)]
 pub(crate) enum Addition {
     /// Number of further files to which the sentence applies.

@@ -46,6 +46,6 @@ pub fn check(run: &Run) -> Result<(), UsageError> {
     let words: Vec<String> = run.selection.iter().map(|(name, value)| format!("{name} {value}")).collect();
     Err(UsageError(match words.as_slice() {
         [one] => format!("{one} selects no calls"),
-        several => format!("{} together select no calls, although each of them alone does", several.join(" ")),
+        several => format!("{} together select no calls, although each of them alone selects some", several.join(" ")),
     }))
 }

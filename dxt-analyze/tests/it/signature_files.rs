@@ -302,7 +302,7 @@ fn figures_show_what_was_done() {
         assert!(svg.contains("Reads: 2 calls, 1.95 GiB/s, each of 1.00 MiB, offsets 0 B to 2.00 MiB"), "{svg}");
     }
     assert!(offsets.contains(">rank 0<") && offsets.contains(">rank 1<") && !offsets.contains(">rank 2<"), "{offsets}");
-    assert!(offsets.contains(">6.00 MiB<") && offsets.contains("A cell is 64.0 KiB of the file by"), "{offsets}");
+    assert!(offsets.contains(">6.00 MiB<") && offsets.contains("Each cell is 64.0 KiB of the file by"), "{offsets}");
     // 1 MiB is 16 rows; two reads and six writes of that size touch no cell twice.
     assert_eq!(boxes(&offsets), 8 * 16);
     // Distinct start times of calls: one of the reads, three of the writes.

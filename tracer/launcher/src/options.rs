@@ -81,7 +81,7 @@ pub struct Options {
     /// Print the path of the tracer library, for LD_PRELOAD, and exit
     #[arg(long)]
     pub print_preload: bool,
-    /// Let the tracer print each file that it writes
+    /// Let the tracer report each file that it writes
     #[arg(short, long)]
     pub verbose: bool,
     /// Do not report which traces were written, or that there is none

@@ -96,7 +96,7 @@ pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) 
         format!("wrote its trace where dxt-run cannot see it (chroot, a container), or could not write to {output}");
     if !is_found {
         match Path::new(of.command).exists() {
-            true => say!("{program_name} exists but is not executable"),
+            true => say!("{program_name} exists but cannot be run as a program"),
             false => say!("{program_name} was not found"),
         }
     } else if of.is_remarked {

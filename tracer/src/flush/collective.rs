@@ -166,7 +166,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
             let repaired = mine.note(repaired.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
             if let Some(bytes @ 1..) = repaired.filter(|_| config.verbose > 0) {
                 say(&[
-                    b"MPI-IO wrote wrong bytes to the trace; they were written again: up to ",
+                    b"the trace file lacked bytes that MPI-IO was given; they were written again: up to ",
                     bytes.to_string().as_bytes(),
                     b" bytes",
                 ]);

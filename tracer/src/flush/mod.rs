@@ -205,7 +205,7 @@ pub(crate) fn say_beforehand(config: &Config) {
     match output::look(config) {
         Err(why) => say_failed(why.as_bytes()),
         Ok(directory) if config.verbose > 0 => {
-            say(&[b"a trace will be written to ", &directory, b" (the program closes standard error before)"]);
+            say(&[b"a trace will be written to ", &directory, b" (the program closes standard error before that)"]);
         }
         Ok(_) => {}
     }

@@ -95,7 +95,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     let filled = directory(config);
     // The program may have changed its root directory since the configuration was checked.
     if !secure::may_write_to(&filled) {
-        return Err("users other than root can write to or replace the directory".to_owned());
+        return Err("users other than root may be able to write to or replace the directory".to_owned());
     }
     let Filled { path, shared_bytes } = filled;
     let mode = directory_mode(config.trace_mode);

@@ -218,7 +218,7 @@ fn without_a_trace_it_says_so_and_why() {
     assert!(outcome.stderr.contains("was not found"), "{outcome:?}");
     let outcome = run(&scratch, &[], &["/etc/passwd".as_ref()]);
     assert_eq!(outcome.code, 126);
-    assert!(outcome.stderr.contains("/etc/passwd exists but is not executable"), "{outcome:?}");
+    assert!(outcome.stderr.contains("/etc/passwd exists but cannot be run as a program"), "{outcome:?}");
     let outcome = run_in(&scratch, Some(("DXT_INCLUDE", "*.h5")), &[], &["touch".as_ref(), &*scratch.data().join("x")]);
     assert!(outcome.stderr.contains("(DXT_INCLUDE may have excluded all I/O)"), "{outcome:?}");
     let fixed = workload_with("exits", Compiler::Cc, &["-O1", "-static"]);

@@ -164,7 +164,7 @@ impl<'a> Gathering<'a> {
     fn finish(mut self, path: &Path) -> Result<Vec<Made>> {
         let failed = || {
             format!(
-                "failed to create a temporary file in {} for the contents of {}",
+                "failed to write a temporary file in {} for the contents of {}",
                 std::env::temp_dir().display(),
                 shown(path)
             )

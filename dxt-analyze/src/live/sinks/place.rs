@@ -135,7 +135,8 @@ impl To {
 fn no_url(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     if text.starts_with("//") || text.contains("://") {
-        let text = format!("`{}` is a URL: this destination takes the path of a file on this node", shown::path(path));
+        let text =
+            format!("`{}` looks like a URL: this destination takes the path of a file on this node", shown::path(path));
         bail!(UsageError(text));
     }
     Ok(())
@@ -258,7 +259,7 @@ mod tests {
             |to: &str| to.parse::<To>().unwrap().open(Duration::from_secs(60)).map(|outlet| outlet.name().to_owned());
         for url in ["parquet://me:secret@h", "events:nats://me:secret@h", "csv://h/a", "intervals:s3://h"] {
             let why = name(url).unwrap_err().to_string();
-            assert!(why.contains("is a URL") && !why.contains("secret"), "{why}");
+            assert!(why.contains("like a URL") && !why.contains("secret"), "{why}");
         }
         assert_eq!(name("events:/a/b").unwrap(), "events:/a/b");
         let [one, two] = ["events:/me:secret@h/a", "events:/you@h/a"].map(|to| name(to).unwrap());

@@ -310,13 +310,13 @@ impl Completeness {
         if let Some(end) = self.segments_end_ns {
             let behind = match self.has_heat {
                 true => "later parts of timelines are from heat maps, which have bytes and no calls",
-                false => "timelines and lists lack all later calls",
+                false => "timelines and lists lack later calls",
             };
             out.push(format!("Segments end {} s after the start: {behind}.", units::seconds(end)));
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} calls on {}; the last segment ends at {} s",
+                "rank {} has segments for {} of {} {} calls on {}; the rank's last segment ends at {} s",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
@@ -327,7 +327,7 @@ impl Completeness {
         }));
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
-            out.push(format!("and {} more files of ranks, for the same reason", units::count(more)));
+            out.push(format!("and likewise for {} more files of ranks", units::count(more)));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));

@@ -84,7 +84,7 @@ fn readme(verdict: &Verdict, items: &[Item], names: &[&str]) -> String {
     text.push_str("To measure the gain:            dxt-analyze compare TRACE_BEFORE TRACE_AFTER\n");
     let mut before = None;
     for item in items {
-        if before != Some((item.code, &item.title)) {
+        if before != Some((item.code, &item.about)) {
             let percent = crate::shared::ratio::share(item.saving.saves_ns, verdict.run_ns) * 100.0;
             let range = match (item.saving.saves_low_ns, item.saving.saves_high_ns) {
                 (Some(low), Some(high)) => format!(", between {} and {}", units::duration(low), units::duration(high)),
@@ -98,7 +98,7 @@ fn readme(verdict: &Verdict, items: &[Item], names: &[&str]) -> String {
                 plain(&item.title)
             );
         }
-        before = Some((item.code, &item.title));
+        before = Some((item.code, &item.about));
         let place = item.file.map_or_else(|| item.remedy.what.name().to_owned(), |file| format!("in {file}"));
         let _ = writeln!(text, "  {place}: {}", plain(&item.remedy.why));
         for line in &item.remedy.lines {

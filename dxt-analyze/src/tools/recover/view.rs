@@ -112,7 +112,7 @@ impl Report for Recovery {
         lines.extend(self.without_header.iter().map(|(spool, why)| format!("removed {}: {why}", spool.display())));
         lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
         if self.spools.iter().any(|one| one.running) {
-            lines.push("some processes still run: their traces end now; their spools are kept".into());
+            lines.push("some processes still run: their traces reach until now; their spools are kept".into());
         }
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {

@@ -72,7 +72,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             about = About { file: about.file, ..of_first };
             (
                 Code::SLOW_RANK,
-                format!("{who} {are} slow on {on}: {first} as long as those of {others} on other files"),
+                format!("{who} {are} slow on {on}: {first} as long as those of {others} elsewhere"),
                 "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where the \
                  rank's file lies (`lfs getstripe`), which no other process uses",
             )

@@ -171,7 +171,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
                 || "no file shared by several ranks".to_owned(),
                 |most| {
                     let (most, enough) = (units::bytes(most), units::bytes(m.least.traffic_min_bytes));
-                    format!("no file shared by several ranks reaches {enough}: the largest has {most}")
+                    format!("no file shared by several ranks has {enough} moved: at most {most}")
                 },
             );
             out.skip(check, code, Amount::Ratio(least), &why);

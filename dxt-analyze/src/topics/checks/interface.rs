@@ -199,7 +199,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         let hints = m.run.hints.iter().filter(|hint| hint.file == file && hint.origin == HintOrigin::InEffect);
         let hints = hints.filter(|hint| hint.key == "cb_nodes" || hint.key == "cb_config_list");
         let mut evidence = vec![format!(
-            "{}: {count} of the ranks, on {on} of {nodes} nodes, move the bytes of all ranks",
+            "{}: the bytes of all ranks go through {count} of the ranks, on {on} of {nodes} nodes",
             m.name(file)
         )];
         evidence.extend(hints.map(|hint| format!("{} = {}", hint.key, hint.value)));
@@ -227,7 +227,7 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
             check,
             code,
             Amount::Ratio(least),
-            "buffer addresses are not recorded: the tracer was older, or no call has a buffer of its own (C streams)",
+            "buffer addresses are not recorded: an older tracer made the trace, or no call has a buffer of its own (C streams)",
         );
     }
     let part = share(unaligned, known);

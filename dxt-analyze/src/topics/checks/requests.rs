@@ -206,7 +206,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let least = Amount::Ratio(m.least.random_share);
     let all = sum(m, which, |_| true);
     if all.placed == 0 {
-        return out.skip(check, code, least, "no call follows an earlier one in the same file");
+        return out.skip(check, code, least, "no call has a known earlier call of the same thread in the file");
     }
     let part = share(all.random.count, all.placed);
     let said = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| Said {

@@ -75,6 +75,7 @@ pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Fin
         ]),
         cost_ns: None,
         saving: None,
-        hint: "see below which numbers exceed the scatter of repeats, then compare the two runs in detail".into(),
+        hint: "see below which numbers differ by more than the scatter of repeats, then compare the two runs in detail"
+            .into(),
     })
 }

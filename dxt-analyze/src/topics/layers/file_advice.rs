@@ -119,7 +119,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let mut evidence = vec![format!(
-        "{count} of {} ranks on {} are aggregators: {}{more}",
+        "aggregators: {count} of {} ranks on {} ({}{more})",
         file.processes,
         units::counted(file.nodes, "node"),
         names.join(", ")
@@ -143,7 +143,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
         return Some(Finding {
             code: Code::AGGREGATORS,
-            about: of_file(&file.file),
+            about: About { operation: Some(file.op.into()), ..of_file(&file.file) },
             severity: severity(found, cost, least),
             title: format!(
                 "collective calls on {} use {} for {}",
@@ -164,7 +164,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     let stripes = file.stripe_count?;
     (count > stripes.saturating_mul(2) && file.op == "write").then(|| Finding {
         code: Code::AGGREGATORS,
-        about: of_file(&file.file),
+        about: About { operation: Some(file.op.into()), ..of_file(&file.file) },
         severity: Severity::Info,
         title: format!(
             "{count} aggregators write the {} of {}, more than 2 per stripe",
@@ -217,7 +217,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     if cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL) {
         return Some(Finding {
             code: Code::NO_BUFFERING,
-            about: of_file(&file.file),
+            about: About { operation: Some(file.op.into()), ..of_file(&file.file) },
             severity: severity(found, cost.unwrap_or(0), least),
             title: format!(
                 "{} make {}s of {} inside collective {}s on {}, although calls have {} on average",
@@ -239,7 +239,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     }
     Some(Finding {
         code: Code::NO_BUFFERING,
-        about: of_file(&file.file),
+        about: About { operation: Some(file.op.into()), ..of_file(&file.file) },
         severity: severity(found, cost.unwrap_or(0), least),
         title: format!(
             "collective {}s on {} are not buffered: each rank makes its own small requests",

@@ -180,7 +180,7 @@ fn remarks(result: &Signatures) -> Vec<String> {
     }
     if result.view_unknown > 0 {
         out.push(format!(
-            "{} were made on files with file views that are not recorded, or not as blocks at strides: only the first byte and the length of these calls are known",
+            "{} were made under file views that are not known, or are not blocks at strides: only the first byte and the length of these calls are known",
             units::counted(result.view_unknown, "call")
         ));
     }

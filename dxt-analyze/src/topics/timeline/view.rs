@@ -72,7 +72,7 @@ pub(crate) fn read_off(run: &Run, activity: &Activity<'_>, grids: &Grids, lost: 
 
 fn nothing(run: &Run) -> String {
     if run.counters_only() {
-        format!("{}: no times are recorded", run.origin().counters_and_no("single operations"))
+        format!("{}: no times of single operations are recorded", run.origin().counters_and_no("single operations"))
     } else {
         "there are no calls to show".into()
     }

@@ -73,7 +73,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         .collect();
     for finding in all {
         // Where nodes take a file's stripes from each other, those of one node wait for that.
-        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about.file.clone());
+        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about.file);
         if beside {
             others.push(finding);
             continue;

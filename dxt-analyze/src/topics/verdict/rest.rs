@@ -48,7 +48,7 @@ pub(super) fn uncovered(rest: &Rest) -> Finding {
         about: About { operation: Some(rest.largest.clone()), ..About::default() },
         severity: Severity::Info,
         title: format!(
-            "{} take {:.0} % of the time in I/O, and no finding explains these calls",
+            "{} take {:.0} % of the time in I/O, and no finding explains this time",
             rest.largest,
             rest.largest_share * 100.0
         )

@@ -80,7 +80,7 @@ pub(crate) struct Verdict {
     pub(crate) io_matters: bool,
     /// The verdict in a sentence.
     pub(crate) sentence: String,
-    /// Code of the finding that the sentence states; `None` if nothing stands out or I/O does not matter.
+    /// Code of the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
     pub(crate) states: Option<Code>,
     /// All findings, those that save most first.
     pub(crate) findings: Vec<Weighed>,

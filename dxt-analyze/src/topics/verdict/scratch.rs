@@ -33,7 +33,7 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     if let Some(claim) = claims.get_mut(over) {
         claim.finding.title.add(Addition::ReadBack(read.finding.title));
         claim.finding.cost_ns = claim.finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
-        claim.finding.hint = "hold scratch data in memory, on the node's own disk or in /dev/shm: only one process writes, rereads and overwrites these data, so a \
+        claim.finding.hint = "hold scratch data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
                               parallel file system is not needed"
             .into();
         claim.finding.evidence.extend(read.finding.evidence);

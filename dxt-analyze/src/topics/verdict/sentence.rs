@@ -11,7 +11,7 @@ const NOTHING: f64 = 0.5;
 /// Share of the run time that asynchronous operations are in flight from which they may matter.
 const BACKGROUND: f64 = 0.05;
 
-/// Returns the finding that the sentence states; `None` if nothing stands out or I/O does not matter.
+/// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
 pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
     if verdict.untimed || !verdict.io_matters {
         return None;

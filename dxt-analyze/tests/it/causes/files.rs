@@ -26,7 +26,7 @@ fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
 fn many_small_files_are_told_and_few_are_not() {
     let found = report(vec![reader(100, 100, 4)], 1000);
     assert_stated(&found, "DXT-V022", &json!({}));
-    let words = "100 small files are opened and read one at a time, 16.0 KiB per open";
+    let words = "100 small files are opened and read individually, 16.0 KiB per open";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V022"), Some(497));
     assert_eq!(saves_ms(&report(vec![reader(20, 20, 4)], 1000), "DXT-V022"), None);
@@ -219,7 +219,7 @@ fn files_that_are_asked_for_in_vain_are_polled() {
     let found = report(vec![one], 500);
     // 1,000 calls of 125 µs.
     assert_saves_ms(assert_stated(&found, "DXT-V017", &json!({})), 119.0..=131.0);
-    let words = "1,000 of 1,000 metadata queries fail";
+    let words = "1,000 of 1,000 metadata queries find no file yet";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
 }
 

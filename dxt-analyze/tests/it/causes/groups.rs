@@ -106,7 +106,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
             let found = small_files(which, count, times);
             let whole = (count.0 * count.1 * (times.0 + times.1)) as f64 / 1000.0;
             assert_saves_ms(assert_stated(&found, "DXT-V022", &json!({})), whole * 0.9..=whole * 1.1);
-            let (text, expected) = (sentence(&found), format!("{called} one at a time, 20.0 KiB per open"));
+            let (text, expected) = (sentence(&found), format!("{called} individually, 20.0 KiB per open"));
             assert!(text.contains(&expected), "{called}, {count:?}: {text}");
             for small in ["DXT-C004", "DXT-C005"] {
                 assert!(saves_ms(&found, small).unwrap_or(0) == 0, "{small}: {}", brief(&found));

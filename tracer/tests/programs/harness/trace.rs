@@ -217,6 +217,11 @@ impl Traces {
         on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
+    /// Returns the number of writes to files in `dir`, and to files for whose names the job's budget has no room.
+    pub(crate) fn writes_within_budget(&self, dir: &Path) -> u64 {
+        [dir, Path::new("<other files>")].iter().map(|place| self.totals(&["POSIX"], "write", place).0).sum()
+    }
+
     /// Returns the process region of this pid, of which there must be one.
     #[track_caller]
     pub(crate) fn process(&self, pid: u32) -> &ProcessTrace {

@@ -270,7 +270,7 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
         "{op} of {} on {file}: {}{}",
         run.name_on(entry.process, entry.file),
         show::duration(entry.cell.longest_ns),
-        began.map_or_else(|| ", time not recorded".to_owned(), |at| format!(" at {}", show::moment(at)))
+        began.map_or_else(|| ", start not recorded".to_owned(), |at| format!(" at {}", show::moment(at)))
     );
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),

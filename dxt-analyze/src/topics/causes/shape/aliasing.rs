@@ -357,7 +357,7 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
         show::count(aliased.targets as u64)
     );
     let words = format!(
-        "{:.1} ranks on one OST on average in these time windows; over the whole run all OSTs are used",
+        "{:.1} ranks on the busiest OST of a time window on average; over the whole run several OSTs are used",
         aliased.at_once
     );
     let about = About { file: Some(name), ..About::default() };

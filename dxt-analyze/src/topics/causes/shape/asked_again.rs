@@ -99,7 +99,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         return None;
     }
     let title = format!(
-        "{} of {} metadata queries fail: {} for files that appear later",
+        "{} of {} metadata queries find no file yet: {} for files that appear later",
         show::count(vain),
         show::count(calls),
         if processes.len() == 1 {

@@ -69,7 +69,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         each(asked, calls)
     );
     let words = format!(
-        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the slowest process; {} failed \
+        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the process that waits longest; {} failed \
          before; computing in between is not recorded",
         show::duration(all),
         show::duration(*most),

@@ -122,7 +122,7 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let words = format!(
-        "{} each on average, at nearly the same offsets; data sets were accessed by {} small calls",
+        "{} each on average, near the same places of the file; data sets were accessed by {} small calls",
         show::bytes(found.bytes / found.calls.max(1)),
         show::count(found.of_data)
     );

@@ -58,7 +58,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         show::count(meetings.len() as u64),
         show::duration(found.saves_ns as u64)
     );
-    let words = "derived from the small share of opens in MPI-IO time, compared with the other ranks: the log has no times of single opens";
+    let words = "derived from the short time in MPI-IO opens, compared with the other ranks: the log has no times of single opens";
     let about = About { calls: Some(times as u64), ..about };
     let hint = format!(
         "give {name} less to compute, or find out what slows {whose} computing: the calls themselves are not slow"

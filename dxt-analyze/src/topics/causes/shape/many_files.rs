@@ -183,13 +183,13 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             show::duration((time / count as f64) as u64)
         ),
         Kind::Read => format!(
-            "{} are opened and read one at a time, {size} per open: an open takes {}, a read {}",
+            "{} are opened and read individually, {size} per open: an open takes {}, a read {}",
             show::counted(count, "small file"),
             each(opens),
             each(moves)
         ),
         Kind::Written => format!(
-            "{} are opened and written one at a time, {size} per open: an open takes {}, a write {}",
+            "{} are opened and written individually, {size} per open: an open takes {}, a write {}",
             show::counted(count, "small file"),
             each(opens),
             each(moves)

@@ -65,7 +65,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
     let path = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{path} is opened {} times by {} together (MPI_File_open): open and close take {}",
+        "{path} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
         show::count(opens),
         show::processes(mine.len() as u64),
         show::duration((library_ns / opens.max(1) as f64) as u64)

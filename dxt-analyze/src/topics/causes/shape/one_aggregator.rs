@@ -64,7 +64,7 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
     let name = grid.run.file_name(file).to_owned();
     let title = format!(
-        "{} for the collective calls of {} on {name}: hint {key}={asked} allows no more",
+        "{} for the collective calls of {} on {name}: hint {key}={asked} limits the number",
         show::counted(aggregators.len() as u64, "aggregator"),
         show::counted(callers.len() as u64, "rank")
     );

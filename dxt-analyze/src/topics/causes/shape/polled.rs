@@ -313,7 +313,7 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
         ),
     };
     let words = format!(
-        "{} in total in these calls and between them, without other I/O calls; computing in between is not recorded",
+        "{} in total in these calls and between them, with little other I/O; computing in between is not recorded",
         show::duration(all as u64)
     );
     let rank = grid

@@ -109,7 +109,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let words = format!(
-        "{} of the {} that {} move",
+        "{} of the {} that {} could share",
         show::bytes(found.most.1),
         show::bytes(found.bytes),
         show::processes(found.processes)

@@ -100,12 +100,12 @@ impl ByTurns {
     #[must_use]
     pub fn claim(self, code: Code, there: &str, all: &str, besides: &str) -> Claim {
         let title = format!(
-            "a different rank arrives last each time at {there}: at {} of {all}, {} after all others on average",
+            "different ranks arrive last at {there}: at {} of {all}, {} after all others on average",
             show::count(self.meetings),
             show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
         );
         let words = format!(
-            "the others wait {} in total; {} of the ranks arrive last at least once; {besides}",
+            "the others wait {} in total; {} of the ranks arrive last by far at least once; {besides}",
             show::duration(self.waits_ns as u64),
             show::count(self.ranks as u64)
         );
