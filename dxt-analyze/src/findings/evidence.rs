@@ -69,6 +69,12 @@ pub enum Reason {
 }
 
 impl About {
+    /// Memory use of names and lists, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        let names = [&self.node, &self.file, &self.operation].into_iter().flatten().map(String::len).sum::<usize>();
+        names + size_of_val(self.ranks.as_slice())
+    }
+
     /// Returns the subject of the first evidence that has one.
     #[must_use]
     pub fn of_first(evidence: &[Evidence]) -> Self {

@@ -14,7 +14,8 @@ const MOST_ROWS: usize = 500;
 
 pub(super) fn anchor(finding: &Finding) -> String {
     // FNV-1a over the identifying text: stable across pages.
-    let text = format!("{} {}", finding.code.name(), finding.title);
+    let facts = serde_json::to_string(&finding.accused()).unwrap_or_default();
+    let text = format!("{} {facts}", finding.code.name());
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

@@ -80,7 +80,7 @@ impl Making {
         maud::html! {
             (maud::DOCTYPE)
             html lang="en" {
-                head { meta charset="utf-8"; meta http-equiv="refresh" content="1"; meta name="color-scheme" content="light dark"; title { "reading" } }
+                head { meta charset="utf-8"; link rel="icon" href="data:,"; meta http-equiv="refresh" content="1"; meta name="color-scheme" content="light dark"; title { "reading" } }
                 body style="font: 1.1rem system-ui, sans-serif; margin: 3rem" {
                     p { "Reading " (self.what) " …" }
                     @if let Some((work, percent)) = crate::progress::now() {

@@ -38,6 +38,13 @@ pub fn rate(bytes_per_second: f64) -> String {
     binary(bytes_per_second, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
 }
 
+/// Formats a ratio of times: `2.9`, or `over 100` where the smaller time is next to nothing and the number means little.
+#[must_use]
+pub fn times(ratio: f64) -> String {
+    const MOST: f64 = 100.0;
+    if ratio > MOST { format!("over {MOST}") } else { format!("{ratio:.1}") }
+}
+
 /// Formats a point in time in seconds, to the microsecond: `28.380000`.
 #[must_use]
 pub fn seconds(ns: u64) -> String {

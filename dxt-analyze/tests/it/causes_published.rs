@@ -2,7 +2,7 @@
 //! itself; ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a
 //! healthy counterpart.
 
-use crate::common::facts::{assert_saves_ms, assert_stated, of_code};
+use crate::common::facts::{assert_saves_ms, assert_stated, of_code, says};
 use crate::common::{Builder, job, json, op, process, put, trace};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json as value};
@@ -27,11 +27,6 @@ fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     processes.iter_mut().for_each(|one| one.process.info.end_ns = run_ms * MS);
     let folder = tempfile::tempdir().unwrap();
     json(&["report", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0)
-}
-
-/// True if the title of a finding contains these words. For what is not among its facts.
-fn says(finding: &Value, words: &[&str]) -> bool {
-    finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
 }
 
 /// Returns the JSON report on eight synthetic ranks. Each makes `small` reads of 512 bytes in the first 20 KiB, 2 ms each, and ten large

@@ -1,6 +1,6 @@
 //! Tests of `layers` on traces in which every call is known: time per layer inside a call, lateness, aggregators, calls in flight.
 
-use crate::common::facts::{assert_found, of_code};
+use crate::common::facts::{assert_found, of_code, says};
 use crate::common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json as value};
@@ -44,11 +44,6 @@ fn sieved(process: &mut Builder, start: u64) {
 fn layers(bytes: &[u8], code: i32) -> Value {
     let folder = tempfile::tempdir().unwrap();
     json(&["layers", "--format", "json", &put(folder.path(), "a.dxt", bytes)], code)
-}
-
-/// True if the title of a finding contains these words. For what is not among its facts.
-fn says(finding: &Value, words: &[&str]) -> bool {
-    finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
 }
 
 #[test]

@@ -23,6 +23,14 @@ mod at_least {
 /// Upper bound of the number of cases with a `high` finding that names no fault of the case.
 const MISLEADING: usize = 0;
 
+/// The simulator judges by code: a code that the analyzer does not have would make a criterion that nothing meets.
+#[test]
+fn the_simulator_knows_only_codes_that_exist() {
+    let known: Vec<&str> = dxt_analyze::topics::codes().iter().map(|code| code.name()).collect();
+    let unknown: Vec<&&str> = dxt_synth::faults::CODES.iter().filter(|code| !known.contains(code)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 #[test]
 fn the_first_finding_is_the_injected_fault() {
     let folder = tempfile::tempdir().expect("a temporary directory");

@@ -16,9 +16,6 @@ use crate::text::units as show;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times that a slow unit's calls take which are told as a number.
-const MOST_TIMES: f64 = 100.0;
-
 /// Part of what slow metadata calls cost from which one operation is named.
 const ONE_OPERATION: f64 = 0.8;
 
@@ -49,8 +46,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
     });
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
-    // Beyond that, calls that hardly wait are held against some that do, and the number says nothing.
-    let at_most = |odd: &Odd| if odd.above.exp() > MOST_TIMES { format!("over {MOST_TIMES}") } else { times(odd) };
+    let at_most = |odd: &Odd| show::times(odd.above.exp());
     let first =
         by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
     let first = match slow.unit {

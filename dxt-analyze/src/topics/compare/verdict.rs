@@ -106,6 +106,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
         after.saturating_sub(before) >= min && after as f64 > before as f64 * (1.0 + growth)
     };
     let of = if per_rank { " per rank" } else { "" };
+    let each = |all: u64, ranks: u64| if per_rank { all / ranks } else { all };
     let mut out = Vec::new();
     let mut say = |code, what: &str, before: String, after: String, hint: &str| {
         out.push(Finding {
@@ -120,7 +121,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
         });
     };
     if grown(row.before.calls, row.after.calls, least.growth_share, least.growth_min_calls) {
-        let (before, after) = (units::count(row.before.calls), units::count(row.after.calls));
+        let (before, after) = (units::count(each(row.before.calls, one)), units::count(each(row.after.calls, two)));
         say(
             Code::MORE_CALLS,
             "calls",
@@ -130,7 +131,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
         );
     }
     if row.is_data && grown(row.before.bytes, row.after.bytes, least.growth_share, least.traffic_min_bytes) {
-        let (before, after) = (units::bytes(row.before.bytes), units::bytes(row.after.bytes));
+        let (before, after) = (units::bytes(each(row.before.bytes, one)), units::bytes(each(row.after.bytes, two)));
         say(
             Code::MORE_BYTES,
             "bytes",

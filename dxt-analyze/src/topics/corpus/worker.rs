@@ -45,7 +45,7 @@ impl Done {
         let findings = self.findings.iter().map(|finding| {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
             let words: usize = words.chain([finding.hint.as_str()]).map(str::len).sum();
-            words + finding.title.held()
+            words + finding.title.held() + finding.about.held()
         });
         let paces = self.paces.as_ref().map_or(0, Paces::held);
         4096 + findings.sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>() + paces

@@ -220,10 +220,10 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
     for group in groups.iter().filter(|group| group.outliers > 0) {
         let title = |row: &UnitRow| {
             format!(
-                "{} {} is {:.2} times slower than the median of {} {}s in {}{}",
+                "{} {} is {} times slower than the median of {} {}s in {}{}",
                 kind.word(),
                 row.unit,
-                row.slower,
+                show::times(row.slower),
                 group.sample,
                 kind.word(),
                 group.group.title(),

@@ -1,7 +1,7 @@
 //! Small writes of ranks that lie between each other in a file's stripes, whose locks so pass from one to the next: that the writes are small, and that
 //! they share stripes, is one fault and not two.
 
-use crate::findings::{Addition, Code, Finding};
+use crate::findings::{About, Addition, Code, Title};
 use crate::topics::causes::claim::Claim;
 use crate::topics::stripes::parts::FilePart;
 use std::collections::BTreeSet;
@@ -20,13 +20,14 @@ pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePa
         files.iter().any(|part| part.is_guess() && Some(&part.file) == file.as_ref())
     };
     let sharing = patterns.iter().filter(|claim| SHARING.contains(&claim.finding.code) && !is_guess(claim));
-    let mut sharing: Vec<(Finding, BTreeSet<u32>)> = sharing.map(|claim| (claim.finding.clone(), of(claim))).collect();
-    sharing.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.about.cmp(&b.0.about)));
+    let mut sharing: Vec<(BTreeSet<u32>, About, Title)> =
+        sharing.map(|claim| (of(claim), claim.finding.about.clone(), claim.finding.title.clone())).collect();
+    sharing.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.1.cmp(&b.1)));
     for claim in claims.iter_mut().chain(patterns).filter(|claim| SMALL.contains(&claim.finding.code)) {
         let mine = of(claim);
         let is = |theirs: &BTreeSet<u32>| theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * MOST;
-        if let Some((finding, _)) = sharing.iter().find(|(_, theirs)| is(theirs)) {
-            claim.finding.title.add(Addition::SameCalls(finding.title.clone()));
+        if let Some((.., title)) = sharing.iter().find(|(theirs, ..)| is(theirs)) {
+            claim.finding.title.add(Addition::SameCalls(title.clone()));
         }
     }
 }

@@ -30,7 +30,10 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     let same = |weighed: &&Weighed| weighed.finding.is_same(finding);
     match verdict.findings.iter().find(same) {
         Some(weighed) => *finding = weighed.finding.clone(),
-        None => finding.severity = Severity::Info,
+        None => {
+            finding.severity = Severity::Info;
+            finding.about = finding.accused();
+        }
     }
 }
 
@@ -153,9 +156,10 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
-    verdict.states = stated(&verdict).map(|finding| finding.code);
     let one_stripe = super::one_stripe::hint(grid, &facts);
-    verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0, one_stripe);
+    let stated = stated(&verdict);
+    let sentence = sentence(&verdict, stated, mapped(grid), summary.segments > 0, one_stripe);
+    (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict
 }
 

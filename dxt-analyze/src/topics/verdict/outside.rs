@@ -1,11 +1,11 @@
 //! Time of MPI-IO calls outside of system calls: exchanging data, waiting inside the library, copies. By the ledger, less what other ranks wait
 //! for the slowest one's system calls.
 
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
 use crate::text::units;
 use crate::topics::Whole;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
@@ -209,16 +209,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         (true, false) => Code::COMMUNICATION,
         (false, _) => Code::OUTSIDE_POSIX,
     };
-    let finding = Finding {
-        code,
-        about,
-        severity: Severity::Info,
-        title: title.into(),
-        evidence,
-        cost_ns: None,
-        saving: None,
-        hint: hint.into(),
-    };
+    let finding = finding(code, title, evidence, hint).with(about);
     Some(Claim {
         waiting_ns: saves,
         outside_ns: outside(sum) + in_views * processes,

@@ -1,11 +1,11 @@
 //! Asynchronous operations that nothing overlaps: the program waits for them as soon as it has handed them over, or hands them over in calls that
 //! do the work themselves.
 
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding};
 use crate::model::{FileId, Process, ProcessId, Run};
 use crate::text::units;
 use crate::topics::Whole;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{self, Claim};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, split_files};
 use crate::topics::ledger::busy::has_threads;
@@ -157,19 +157,11 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
             units::duration(kept.all as u64)
         ))
     }));
-    Finding {
-        code: Code::NO_OVERLAP,
-        about: About {
-            calls: Some(sum.calls),
-            time_ns: Some(sum.all as u64),
-            operation: Some(what.into()),
-            ..About::default()
-        },
-        severity: Severity::Info,
-        title: title.into(),
-        evidence,
-        cost_ns: None,
-        saving: None,
-        hint: hint.into(),
-    }
+    let about = About {
+        calls: Some(sum.calls),
+        time_ns: Some(sum.all as u64),
+        operation: Some(what.into()),
+        ..About::default()
+    };
+    claim::finding(Code::NO_OVERLAP, title, evidence, hint).with(about)
 }

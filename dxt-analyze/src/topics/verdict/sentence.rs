@@ -11,14 +11,19 @@ const NOTHING: f64 = 0.5;
 /// Share of the run time that asynchronous operations are in flight from which they may matter.
 const BACKGROUND: f64 = 0.05;
 
+/// Returns a time as a percentage of the run time.
+fn percent(verdict: &Verdict, ns: u64) -> f64 {
+    crate::shared::ratio::share(ns, verdict.run_ns) * 100.0
+}
+
 /// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
 pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
     if verdict.untimed || !verdict.io_matters {
         return None;
     }
-    let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     let worth = |finding: &Finding| {
-        finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
+        finding.saving.is_some_and(|saving| percent(verdict, saving.saves_ns) >= NOTHING)
+            || finding.severity > Severity::Info
     };
     // A finding at info is less than the largest unexplained part of the time: it is not stated if that part is large.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
@@ -35,11 +40,11 @@ pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
 /// `one_stripe`, where nothing else is odd.
 pub(crate) fn sentence(
     verdict: &Verdict,
+    stated: Option<&Finding>,
     mapped: Option<Mapped>,
     calls_on_record: bool,
     one_stripe: Option<String>,
 ) -> String {
-    let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if verdict.untimed {
         return "The cost of I/O is unknown without times of calls: findings are based on counts and bytes only."
             .into();
@@ -65,7 +70,7 @@ pub(crate) fn sentence(
         };
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
-    match stated(verdict) {
+    match stated {
         Some(first) => {
             let saves = first.saving.map_or(0, |saving| saving.saves_ns);
             let title = first.title.to_string();
@@ -74,7 +79,7 @@ pub(crate) fn sentence(
                 "{}. Fixing this would shorten the run by {} ({:.1} %).{beside}",
                 capital(title.trim_end_matches('.')),
                 units::duration(saves),
-                percent(saves)
+                percent(verdict, saves)
             )
         }
         None => nothing(verdict, calls_on_record) + &one_stripe.unwrap_or_default(),

@@ -43,12 +43,14 @@ fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
 
 /// What saves nothing is worth knowing at most, and what is not to be told; where I/O does not matter, that is everything.
 pub(super) fn weighed(card: Card, told: bool, facts: &Facts<'_, '_>) -> Weighed {
-    let Card { mut finding, also } = card;
+    let Card { mut finding, mut also } = card;
     let damaged = finding.code == Code::DAMAGED;
     if !damaged && (!told || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
     let commands = of_card(facts, &finding, &also);
-    finding.about = finding.accused();
+    for finding in also.iter_mut().chain([&mut finding]) {
+        finding.about = finding.accused();
+    }
     Weighed { finding, also, commands }
 }

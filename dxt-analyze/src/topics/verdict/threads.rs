@@ -1,9 +1,9 @@
 //! Threads of a process whose reads and writes never overlap, though they take most of the run: something lets only one in at a time.
 
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence};
 use crate::text::units;
 use crate::topics::Whole;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{Claim, finding};
 
 /// Part of the time of all calls that is time with any thread in a call, from which they follow one another.
 const IN_TURN: f64 = 0.97;
@@ -50,19 +50,7 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     );
     let hint = "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
                 library that is not thread-safe";
-    let finding = Finding {
-        code: Code::THREADS_BY_TURNS,
-        about: About {
-            rank: grid.run.process(number).map(|process| process.rank).filter(|&rank| rank >= 0),
-            time_ns: Some(busy as u64),
-            ..About::default()
-        },
-        severity: Severity::Info,
-        title: title.into(),
-        evidence: vec![Evidence::from(words)],
-        cost_ns: None,
-        saving: None,
-        hint: hint.into(),
-    };
+    let about = About { time_ns: Some(busy as u64), ..About::default() };
+    let finding = finding(Code::THREADS_BY_TURNS, title, vec![Evidence::from(words)], hint).with(about);
     Some(Claim { waiting_ns: (busy - of.most_ns as f64).max(0.0), ..Claim::new(finding, Vec::new()) })
 }

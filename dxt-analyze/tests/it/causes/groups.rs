@@ -1,9 +1,10 @@
 //! Tests that a slowdown is attributed to the right one of several similar candidates: groups of ranks, ranks or files, files or requests,
 //! library or program, targets.
 
-use super::units::assert_costs_ms;
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
-use crate::common::facts::{assert_found, assert_quiet, assert_saves_ms, assert_stated, brief, of_code};
+use crate::common::facts::{
+    assert_costs_ms, assert_found, assert_quiet, assert_saves_ms, assert_stated, brief, of_code,
+};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json};

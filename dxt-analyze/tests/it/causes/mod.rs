@@ -26,6 +26,7 @@ mod turns;
 mod units;
 mod waiting;
 
+use crate::common::facts::of_code;
 use crate::common::{Builder, job, json, process, put, trace};
 use serde_json::Value;
 use trace_format::meta::ThreadDef;
@@ -170,8 +171,7 @@ fn sentence(report: &Value) -> &str {
 }
 
 fn saves_ms(report: &Value, code: &str) -> Option<u64> {
-    let all = report["findings"].as_array()?;
-    all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
+    of_code(report, code)?["saves_ns"].as_u64().map(|ns| ns / MS)
 }
 
 /// Returns the JSON report on eight synthetic ranks that write 1 MiB to a shared file every 10 ms, 100 times. Each write takes `takes(rank,

@@ -1,8 +1,7 @@
 //! Tests of the cost of inefficient I/O patterns: small requests, log lines, syncs, unaligned writes.
 
-use super::units::assert_costs_ms;
 use super::{KIB, MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
-use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated};
+use crate::common::facts::{assert_costs_ms, assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{self, Builder, process};
 use serde_json::json;
 

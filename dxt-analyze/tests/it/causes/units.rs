@@ -1,16 +1,10 @@
 //! Tests of slow ranks, files, file regions and time periods.
 
 use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
-use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated, brief};
+use crate::common::facts::{assert_costs_ms, assert_quiet, assert_saves_ms, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
-use std::ops::RangeInclusive;
 use trace_format::meta::CommunicatorDef;
-
-/// Asserts that a finding's cost, in ms, is in a range.
-pub(super) fn assert_costs_ms(finding: &Value, range: RangeInclusive<u64>) {
-    assert!(finding["cost_ns"].as_u64().is_some_and(|ns| range.contains(&(ns / MS))), "not {range:?} ms: {finding}");
-}
 
 /// Returns the slow period that the verdict states; fails if it does not begin at `from_ms`.
 fn slow_from(found: &Value, from_ms: u64) -> &Value {

@@ -1,6 +1,7 @@
 //! Assertions on findings by code, facts and saving, independent of wording.
 
 use serde_json::Value;
+use std::fmt::Debug;
 use std::ops::RangeBounds;
 
 /// Returns the findings of a report or of another command's JSON, those of the verdict first, in order.
@@ -54,6 +55,17 @@ pub(crate) fn assert_quiet(found: &Value, code: &str) {
 pub(crate) fn assert_saves_ms(finding: &Value, range: impl RangeBounds<f64>) {
     let saves = finding["saves_ns"].as_u64().map(|ns| ns as f64 / 1e6);
     assert!(saves.is_some_and(|saves| range.contains(&saves)), "saves {saves:?} ms: {finding}");
+}
+
+/// True if the title of a finding contains these words. For what is not among its facts.
+pub(crate) fn says(finding: &Value, words: &[&str]) -> bool {
+    finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
+}
+
+/// Asserts that a finding's cost, in ms, is in a range.
+pub(crate) fn assert_costs_ms(finding: &Value, range: impl RangeBounds<u64> + Debug) {
+    let costs = finding["cost_ns"].as_u64().map(|ns| ns / 1_000_000);
+    assert!(costs.is_some_and(|costs| range.contains(&costs)), "{costs:?} ms, not {range:?}: {finding}");
 }
 
 /// Returns code, severity, saving and facts of each finding, a line each.

@@ -30,6 +30,7 @@ use anyhow::Context;
 use std::path::Path;
 
 pub use cli::{faults, scores, verdicts};
+pub use injected::CODES;
 pub use score::{Score, score};
 pub use table::{Totals, table};
 pub use truth::{Injected, Named, Right, Truth, Unit};

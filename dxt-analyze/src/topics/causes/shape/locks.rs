@@ -14,13 +14,9 @@ const FREE_NS: f64 = 200_000.0;
 
 /// Writes for each read, at least, where nothing is read to be written.
 const FEW_READS: u64 = 4;
-/// What is said where each call has a lock of its own.
-const AROUND_EACH: &str = "around each read or write (atomic mode, or NFS)";
 
 /// In the names of the hidden files that hold shared file pointers (ROMIO).
 const POINTER_FILE: &str = ".shfp.";
-/// What is waited for there.
-const SHARED_POINTER: &str = "the lock of a shared file pointer";
 
 /// Of locks that the program takes, and of those that MPI-IO takes.
 #[must_use]
@@ -33,11 +29,11 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             let pointer = inside && for_shared_pointer(grid, &shortened);
             let each = inside && !pointer && around_each_call(grid, &shortened);
             let whose = if inside { "MPI-IO waits" } else { "processes wait" };
-            let what = if pointer { SHARED_POINTER } else { "file locks" };
+            let what = if pointer { "the lock of a shared file pointer" } else { "file locks" };
             let time = show::duration(time as u64);
             let title = if each {
                 format!(
-                    "MPI-IO waits {time} for file locks that it takes {AROUND_EACH}: {}",
+                    "MPI-IO waits {time} for file locks that it takes around each read or write (atomic mode, or NFS): {}",
                     show::counted(calls, "lock call")
                 )
             } else {

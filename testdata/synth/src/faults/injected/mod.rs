@@ -3,6 +3,7 @@
 //! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself; `codes`: codes of findings.
 
 mod codes;
+pub use codes::CODES;
 mod machine;
 mod program;
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn who_names_the_cause_is_right() {
 }
 
 /// Groups of faults whose findings may be accepted for each other: the remedy is the same, or one fault is a form of the other.
-const KIN: [&[&str]; 10] = [
+const RELATED: [&[&str]; 10] = [
     &["queue", "stripes"],
     &["small-writes", "small-reads", "random", "strided", "flush", "hot"],
     &["shared", "misaligned", "sieved-writes", "strided", "edges", "locks"],
@@ -83,10 +83,10 @@ const KIN: [&[&str]; 10] = [
 #[test]
 fn who_names_another_cause_is_wrong() {
     let all = said();
-    let kin = |one: &str, other: &str| KIN.iter().any(|group| group.contains(&one) && group.contains(&other));
+    let related = |one: &str, other: &str| RELATED.iter().any(|group| group.contains(&one) && group.contains(&other));
     let mut wrong = Vec::new();
     for (name, fault, _, _) in &all {
-        for (other, _, code, about) in all.iter().filter(|said| said.0 != *name && !kin(name, said.0)) {
+        for (other, _, code, about) in all.iter().filter(|(other, ..)| other != name && !related(name, other)) {
             if is_right(fault, code, about) {
                 wrong.push(format!("{name} takes what is said of {other}: {code}"));
             }
