@@ -352,7 +352,7 @@ fn more_aggregators_than_stripes() {
     ranks[0].process.layouts.push(LayoutDef { file, moment: LayoutMoment::Open, source: LayoutSource::Lustre, bytes });
     let bytes = trace(&layered(8), ranks);
     let found = layers(&bytes, 0);
-    let many = assert_found(&found, "DXT-L005", &value!({"file": FILE}));
+    let many = assert_found(&found, "DXT-L005", &value!({"file": FILE, "operation": "write"}));
     assert_eq!((&many["severity"], &many["cost_ns"]), (&"info".into(), &Value::Null));
     assert!(says(many, &["4 aggregators", "1 stripe"]), "{many}");
     // A given layout takes precedence over that of the trace.

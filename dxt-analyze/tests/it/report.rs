@@ -209,7 +209,8 @@ fn the_first_screen_has_job_ledger_sentence_table_cards_and_the_rest_in_this_ord
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{order:?} {at:?}");
     // Names are short in running text, and complete on demand.
     assert!(text.contains("<span class=\"file\" title=\"/lus/my run/field.dat\">field.dat</span>"), "no short name");
-    for words in ["python3 heat.py --steps 40", "16 ranks on 2 nodes", "I/O takes", "no I/O ", "DXT-O002", "field.dat"]
+    for words in
+        ["python3 heat.py --steps 40", "16 ranks on 2 nodes", "I/O takes", "no I/O ", "DXT-O002", "rank 5", "field.dat"]
     {
         assert!(made.printed.contains(words), "{words}: {}", made.printed);
     }

@@ -39,7 +39,7 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
     };
     let found = report((0..4).map(rank).collect(), 410);
     assert_stated(&found, "DXT-V017", &json!({}));
-    let words = "1,600 metadata calls (stat) of 4 ranks repeatedly query the same 20 names";
+    let words = "1,600 metadata calls (stat) of 4 ranks repeatedly query the same 20 names, 20 times by each rank";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
 }
 
@@ -119,7 +119,7 @@ fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
     });
     let found = report(ranks.collect(), 1010);
     // Five slow steps of four ranks with four calls each, which last 44 ms instead of 2.
-    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 80}));
+    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 80, "operation": "writes"}));
     assert_saves_ms(finding, 800.0..=880.0);
 }
 

@@ -99,7 +99,8 @@ fn a_rank_that_waits_for_its_operations_is_slow_and_who_hands_over_as_quickly_as
     };
     let found = report(stepped(&calls), 1000);
     // A wait in each of ten steps; the calls that hand over are twice as many.
-    assert_stated(&found, "DXT-O002", &json!({"rank": 3, "calls": 10}));
+    let facts = json!({"rank": 3, "calls": 10, "operation": "waits for asynchronous I/O"});
+    assert_stated(&found, "DXT-O002", &facts);
     let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
     assert!((380..=400).contains(&saves), "{saves} of 400 ms");
 }

@@ -34,7 +34,7 @@ fn steps(takes: impl Fn(u64, u64, u64) -> u64) -> Value {
 fn a_node_that_is_slow_for_a_third_of_the_run_is_named() {
     let slow = |rank: u64, step: u64| rank / 4 == 5 && (4..8).contains(&step);
     let found = steps(|rank, step, _| if slow(rank, step) { 8_000 } else { 4_000 });
-    assert_stated(&found, "DXT-O003", &json!({"node": "n5", "calls": 4 * 12 * 16}));
+    assert_stated(&found, "DXT-O003", &json!({"node": "n5", "calls": 4 * 12 * 16, "operation": "reads"}));
     let saves = saves_ms(&found, "DXT-O003").unwrap_or(0);
     assert!((190..=270).contains(&saves), "{saves} of 256 ms");
     // A different node is slow in each step: none is an outlier.
@@ -53,7 +53,7 @@ fn a_rank_is_slow_though_a_third_of_all_reads_come_from_a_cache() {
         }
     };
     let found = steps(reads(6_500));
-    assert_stated(&found, "DXT-O002", &json!({"rank": 9, "calls": 12 * 16}));
+    assert_stated(&found, "DXT-O002", &json!({"rank": 9, "calls": 12 * 16, "operation": "reads"}));
     assert_eq!(saves_ms(&steps(reads(4_000)), "DXT-O002"), None);
 }
 
@@ -87,8 +87,8 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
     }
     let found = report(all, now / MS + 1);
     // Nor are the folders of these steps reported as slow, since each is used in its step only.
-    // Opens, writes and syncs of eight ranks in eight steps.
-    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 3 * 8 * 8}));
+    // Opens, writes and syncs of eight ranks in eight steps; writes take longest.
+    let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 3 * 8 * 8, "operation": "writes"}));
     assert!(finding["about"]["span_ns"].is_array(), "{finding}");
     let moments =
         found["findings"].as_array().map_or(0, |all| all.iter().filter(|one| one["code"] == "DXT-V001").count());

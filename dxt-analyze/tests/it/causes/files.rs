@@ -4,7 +4,7 @@ use super::{
     BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
     report, report_of, saves_ms, sentence,
 };
-use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated, brief, of_code};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated, brief, of_code, says};
 use crate::common::{self, Builder, process};
 use serde_json::json;
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
@@ -219,7 +219,7 @@ fn files_that_are_asked_for_in_vain_are_polled() {
     let found = report(vec![one], 500);
     // 1,000 calls of 125 µs.
     assert_saves_ms(assert_stated(&found, "DXT-V017", &json!({})), 119.0..=131.0);
-    let words = "1,000 of 1,000 metadata queries find no file yet";
+    let words = "1,000 of 1,000 metadata queries find no file yet: 1 process polls";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
 }
 
@@ -267,9 +267,8 @@ fn small_independent_calls_of_ranks_are_told_as_such_over_all_files() {
         one
     };
     let found = report((0..4).map(rank).collect(), 320);
-    assert_stated(&found, "DXT-L006", &json!({"calls": 240}));
-    let words = "of 4 ranks on 3 shared files: 4.00 KiB and 3.00 ms each";
-    assert!(sentence(&found).contains(words), "{}", sentence(&found));
+    let small = assert_stated(&found, "DXT-L006", &json!({"calls": 240, "processes": 4}));
+    assert!(says(small, &["MPI-IO writes", "on 3 shared files: 4.00 KiB and 3.00 ms each"]), "{small}");
 }
 
 #[test]
@@ -392,11 +391,13 @@ fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
 #[test]
 fn a_slow_folder_of_which_each_rank_has_one_is_named() {
     let found = each_in_a_folder(&|rank| if rank % 4 == 1 { "old" } else { "new" }.to_owned());
-    let finding = assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/old", "calls": 4 * 40}));
+    let facts = json!({"file": "/scratch/old", "calls": 4 * 40, "operation": "reads"});
+    let finding = assert_stated(&found, "DXT-O005", &facts);
     assert_saves_ms(finding, 228.0..=252.0);
     // If each node has its own folders, a slow folder cannot be distinguished from a slow node.
     let found = each_in_a_folder(&|rank| if rank / 4 == 1 { "old".to_owned() } else { format!("n{}", rank / 4) });
-    let finding = assert_stated(&found, "DXT-O003", &json!({"node": "n1", "calls": 4 * 40}));
+    let facts = json!({"node": "n1", "calls": 4 * 40, "operation": "reads"});
+    let finding = assert_stated(&found, "DXT-O003", &facts);
     assert_saves_ms(finding, 228.0..=252.0);
 }
 
@@ -421,6 +422,6 @@ fn no_folder_is_slow_for_not_being_memory() {
         report((0..8).map(rank).collect(), 2000)
     };
     assert_quiet(&opens("/dev/shm/scratch"), "DXT-O005");
-    let facts = json!({"file": "/scratch/out", "calls": 8 * 20 * 2});
+    let facts = json!({"file": "/scratch/out", "calls": 8 * 20 * 2, "operation": "opens"});
     assert_stated(&opens("/nvme/scratch"), "DXT-O005", &facts);
 }

@@ -35,7 +35,8 @@ fn under_a_lock(stalls: u64) -> Value {
 #[test]
 fn waits_for_a_lock_whose_holder_stalls_are_the_stalls() {
     let found = under_a_lock(1000);
-    assert_stated(&found, "DXT-V002", &json!({"rank": 3, "file": "/scratch/a", "time_ns": 1000 * MS}));
+    let facts = json!({"rank": 3, "file": "/scratch/a", "time_ns": 1000 * MS, "operation": "writes"});
+    assert_stated(&found, "DXT-V002", &facts);
     let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
     assert!((950..=1000).contains(&saves), "{saves} of 998 ms");
     let (locks, without) = (saves_ms(&found, "DXT-V005"), saves_ms(&under_a_lock(2), "DXT-V005"));

@@ -123,7 +123,8 @@ fn counted(sync_ms: u64, stall_ms: u64) -> Value {
 #[test]
 fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
     let stalled = counted(0, 420);
-    assert_stated(&stalled, "DXT-V002", &json!({"rank": 2, "file": "/scratch/of2", "time_ns": 420 * MS}));
+    let facts = json!({"rank": 2, "file": "/scratch/of2", "time_ns": 420 * MS, "operation": "writes"});
+    assert_stated(&stalled, "DXT-V002", &facts);
     assert!(saves_ms(&stalled, "DXT-V002").is_some_and(|ms| (360..=420).contains(&ms)));
     let synced = counted(25, 20);
     assert_stated(&synced, "DXT-C032", &json!({}));

@@ -48,7 +48,7 @@ fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> s
 fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others() {
     // Six ranks on each of eight targets; one target takes 7 ms instead of 1, so that a rank waits for the five before it: 42 ms each time.
     let found = before_targets(|rank| (rank % 8) as u32, |target| if target == 5 { 7000 } else { 1000 });
-    assert_stated(&found, "DXT-O004", &json!({"ost": 5, "calls": 6 * 8 * 4}));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 5, "calls": 6 * 8 * 4, "operation": "writes"}));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((700..=1300).contains(&saves), "{saves} of about 1000 ms");
 }
@@ -79,10 +79,10 @@ fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
         report((0..16).map(rank).collect(), 4000)
     };
     let one = found(true);
-    assert_stated(&one, "DXT-O002", &json!({"rank": 5, "ost": 5, "calls": 40}));
+    assert_stated(&one, "DXT-O002", &json!({"rank": 5, "ost": 5, "calls": 40, "operation": "writes"}));
     // If another rank is as slow there, the target is to blame.
     let both = found(false);
-    assert_stated(&both, "DXT-O004", &json!({"ost": 2, "calls": 2 * 40}));
+    assert_stated(&both, "DXT-O004", &json!({"ost": 2, "calls": 2 * 40, "operation": "writes"}));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
         one
     };
     let found = report((0..32).map(|number| rank(number, 4)).collect(), 3000);
-    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 16 * 30}));
+    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 16 * 30, "operation": "writes"}));
     assert!(sentence(&found).contains("One of OST 0, OST 1, OST 2, OST 3 ("), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((1000..=1400).contains(&saves), "{saves} of about 1200 ms");

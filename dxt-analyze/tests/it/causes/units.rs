@@ -6,9 +6,9 @@ use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::CommunicatorDef;
 
-/// Returns the slow period that the verdict states; fails if it does not begin at `from_ms`.
+/// Returns the slow period of writes that the verdict states; fails if it does not begin at `from_ms`.
 fn slow_from(found: &Value, from_ms: u64) -> &Value {
-    let slow = assert_stated(found, "DXT-V001", &json!({}));
+    let slow = assert_stated(found, "DXT-V001", &json!({"operation": "writes"}));
     let begin = slow["about"]["span_ns"][0].as_u64();
     assert!(begin.is_some_and(|ns| ns.abs_diff(from_ms * MS) < 5 * MS), "not {from_ms} ms: {slow}");
     slow
@@ -57,7 +57,8 @@ fn a_slow_file_is_named() {
         one
     };
     let found = report((0..8).map(rank).collect(), 1000);
-    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/part3", "calls": 320}));
+    let facts = json!({"file": "/scratch/part3", "calls": 320, "operation": "writes"});
+    let slow = assert_stated(&found, "DXT-O005", &facts);
     assert_costs_ms(slow, 912..=1008);
     assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
 }
@@ -92,7 +93,7 @@ fn two_files(first_ms: u64, by_turns: bool) -> Value {
 #[test]
 fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     let found = two_files(10, true);
-    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/in/mesh", "calls": 640}));
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/in/mesh", "calls": 640, "operation": "reads"}));
     assert_costs_ms(slow, 3040..=3360);
     assert_saves_ms(slow, 320.0..=420.0);
     // Equal times, or different periods: the period may then be the cause.
@@ -123,7 +124,7 @@ fn ahead(less: u64) -> Value {
 #[test]
 fn a_slow_rank_that_comes_to_the_end_a_round_ahead_costs_nothing() {
     let found = ahead(0);
-    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 3, "calls": 40}));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 3, "calls": 40, "operation": "writes"}));
     assert_costs_ms(slow, 380..=420);
     assert_saves_ms(slow, 330.0..=420.0);
     // Rank 3 arrives 200 ms before the others: no round gets longer.
@@ -134,11 +135,11 @@ fn a_slow_rank_that_comes_to_the_end_a_round_ahead_costs_nothing() {
 #[test]
 fn a_slow_half_of_the_ranks_is_named() {
     let found = writers(|rank, _| if rank % 2 == 1 { 6 } else { 2 });
-    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 1, "calls": 400}));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 1, "calls": 400, "operation": "writes"}));
     assert_costs_ms(slow, 1520..=1680);
     assert!(sentence(&found).starts_with("Ranks 1-7 by 2 "), "{}", sentence(&found));
     let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
-    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 5, "calls": 300}));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 5, "calls": 300, "operation": "writes"}));
     assert_costs_ms(slow, 1140..=1260);
     // No two groups.
     assert_quiet(&writers(|rank, _| 2 + rank), "DXT-O002");
@@ -195,6 +196,7 @@ fn a_slow_part_of_a_file_is_named() {
     let found = passes(&|_, at| (96 << 20..128 << 20).contains(&at));
     let facts = json!({"file": "/scratch/shared", "offset": 96 << 20, "bytes": 32 << 20, "calls": 64});
     let slow = assert_stated(&found, "DXT-O005", &facts);
+    assert_eq!(slow["about"]["operation"], "writes");
     assert_costs_ms(slow, 852..=940);
     assert_saves_ms(slow, 200.0..=240.0);
     // Slow in the first pass only: the period is the cause.
@@ -229,7 +231,7 @@ fn a_slow_rank_stands_before_the_size_of_all_requests() {
         one
     };
     let found = report((0..4).map(rank).collect(), 8000);
-    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 1600}));
+    let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 1600, "operation": "writes"}));
     assert_costs_ms(slow, 4560..=5040);
     // The small writes' remaining saving is at most their time on the other ranks.
     let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
@@ -251,7 +253,8 @@ fn a_slow_folder_is_named() {
         one
     };
     let found = report((0..4).map(|rank| steps(12, rank)).collect(), 1600);
-    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/scratch/dump", "calls": 160}));
+    let facts = json!({"file": "/scratch/dump", "calls": 160, "operation": "writes"});
+    let slow = assert_stated(&found, "DXT-O005", &facts);
     assert_costs_ms(slow, 1520..=1680);
     assert_saves_ms(slow, 390.0..=410.0);
     // Files of two kinds.
@@ -274,7 +277,7 @@ fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
         report_of(vec![(one, now / MS + 1)], 0)
     };
     let found = run(&|_| 20);
-    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/data/pm", "calls": 20}));
+    let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/data/pm", "calls": 20, "operation": "reads"}));
     assert_saves_ms(slow, 250.0..=330.0);
     // Only some of the files are slow.
     assert_quiet(&run(&|step| if step % 3 == 0 { 4 } else { 20 }), "DXT-O005");
@@ -295,7 +298,7 @@ fn two_slow_nodes_of_six_are_told_together() {
         one
     };
     let found = report((0..12).map(rank).collect(), 1600);
-    let slow = assert_stated(&found, "DXT-O003", &json!({"node": "node1", "calls": 160}));
+    let slow = assert_stated(&found, "DXT-O003", &json!({"node": "node1", "calls": 160, "operation": "writes"}));
     assert_costs_ms(slow, 1368..=1512);
     assert_saves_ms(slow, 330.0..=370.0);
     assert!(sentence(&found).contains("node4 (2 processes)"), "{}", sentence(&found));

@@ -1,7 +1,7 @@
 //! Tests of dependencies between ranks: ranks that block others, and ranks that do not.
 
 use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, report, report_of, saves_ms, sentence, stepped};
-use crate::common::facts::{assert_found, assert_nothing_stated, assert_quiet, assert_saves_ms, assert_stated};
+use crate::common::facts::{assert_found, assert_nothing_stated, assert_quiet, assert_saves_ms, assert_stated, says};
 use crate::common::{self, Builder, process};
 use serde_json::json;
 use trace_format::meta::ThreadDef;
@@ -198,8 +198,10 @@ fn a_slow_worker_of_a_pool_is_waited_for_however_much_time_the_others_have() {
         (one, 990)
     };
     let found = pool((0..5).map(child));
-    assert_saves_ms(assert_stated(&found, "DXT-O002", &json!({"rank": null, "calls": 18})), 800.0..=880.0);
-    assert!(sentence(&found).starts_with("Pid 103 is slow: writes take 24.9 times"), "{}", sentence(&found));
+    let facts = json!({"rank": null, "calls": 18, "operation": "writes"});
+    let slow = assert_stated(&found, "DXT-O002", &facts);
+    assert_saves_ms(slow, 800.0..=880.0);
+    assert!(says(slow, &["pid 103 is slow: ", " take 24.9 times"]), "{slow}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn what_cannot_be_opened_yet_is_opened_later() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     let (_, said) = agent.end();
     assert!(said.contains("processes are not watched yet: at most 40 files can be open"), "{said}");
-    assert!(!said.contains("unseen"), "{said}");
+    assert!(!said.contains("unobserved"), "{said}");
 }
 
 #[test]
