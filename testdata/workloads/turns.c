@@ -3,7 +3,7 @@
  *   slow     one thread copies from a pipe that stays empty for longer than the tracer waits; others write meanwhile;
  *   stream   the threads write to the descriptor of a C stream, not to the stream;
  *   handler  a signal handler writes there too, on whichever thread it interrupts;
- *   alone    as handler, with one thread;
+ *   alone    as handler, with one thread, ten times as many records, and the handler ten times as often;
  *   jumps    a signal handler leaves calls of one thread by siglongjmp(3), and seeks now and then.
  * A record is thread and number, 8 bytes, once or repeated; a handler's record twice. Prints "offset length thread" of each
  * record of DIRECTORY/file.
@@ -58,10 +58,14 @@ static void slow(void) {
     put(1, 41);
 }
 
-static void *writes(void *number) {
-    for (uint32_t i = 0; i < RECORDS; i++) {
-        put(1 + (uint32_t)(uintptr_t)number, i);
+static void writes_many(uint32_t thread, uint32_t records) {
+    for (uint32_t i = 0; i < records; i++) {
+        put(thread, i);
     }
+}
+
+static void *writes(void *number) {
+    writes_many(1 + (uint32_t)(uintptr_t)number, RECORDS);
     return NULL;
 }
 
@@ -122,11 +126,12 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], "stream") != 0) {
             struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
             CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-            struct itimerval often = {{0, 200}, {0, 200}};
+            int us = strcmp(argv[2], "alone") == 0 ? 20 : 200;
+            struct itimerval often = {{0, us}, {0, us}};
             CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
         }
         if (strcmp(argv[2], "alone") == 0) {
-            writes(0);
+            writes_many(1, 10 * RECORDS);
         } else if (strcmp(argv[2], "jumps") == 0) {
             jump();
         } else {

@@ -4,6 +4,7 @@
 
 use super::manner::Manner;
 use super::stream::{StreamPosition, Trust};
+use super::target::{Target, Used};
 use crate::memory::{Record, Table};
 use crate::registry::File;
 use crate::{threads, tls};
@@ -65,7 +66,8 @@ pub(crate) struct Description {
     marks: AtomicU8,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Number of the thread that is in a call that moves the position, or 0; may include [`NESTED`].
+    /// Thread that is in a call that moves the position, or 0: a number of [`thread_number`]; in a process with one thread, of
+    /// [`frame_number`]. May include [`NESTED`]. Until it is 0, the record is not used for another file.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
     /// Position of the C stream on this description, if any.
@@ -78,6 +80,11 @@ unsafe impl Record for Description {}
 static DESCRIPTIONS: Table<Description> = Table::new();
 /// Free list of descriptions without references. Popped only under `FREE_BUSY`, so a record cannot return to the list while it is taken.
 static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
+/// List of descriptions without references whose position a call moves, or a jump out of a call left so. It becomes the free list once that
+/// is empty. Changed only under `FREE_BUSY`.
+static IN_USE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
+/// Maximum number of descriptions in use that are passed over for a new one.
+const PASSED_OVER: usize = 32;
 static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
 
 /// Reserves address space for `count` open file descriptions.
@@ -93,7 +100,6 @@ pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i
     description.position.store(at, Ordering::Relaxed);
     description.kind.store(position as u8, Ordering::Relaxed);
     description.marks.store(manner.bits(), Ordering::Relaxed);
-    description.mover.store(0, Ordering::Relaxed);
     description.stream.trust(Trust::Others);
     if IN_DOUBT.load(Ordering::Relaxed) {
         description.share_with_others();
@@ -128,15 +134,37 @@ fn reuse() -> Option<&'static Description> {
     if FREE.load(Ordering::Relaxed).is_null() || FREE_BUSY.swap(1, Ordering::Acquire) != 0 {
         return None;
     }
-    let head = FREE.load(Ordering::Acquire);
-    // SAFETY: null or a record of the table.
-    let found = unsafe { head.as_ref() };
-    let taken = found.filter(|description| {
-        let next = description.next_free.load(Ordering::Relaxed);
-        FREE.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    });
+    let mut taken = None;
+    for _ in 0..PASSED_OVER {
+        let Some(found) = first_free() else {
+            let others = IN_USE.load(Ordering::Relaxed);
+            if FREE.compare_exchange(std::ptr::null_mut(), others, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                IN_USE.store(std::ptr::null_mut(), Ordering::Relaxed);
+            }
+            break;
+        };
+        if found.mover.load(Ordering::Acquire) == 0 {
+            taken = Some(found);
+            break;
+        }
+        found.next_free.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
+        IN_USE.store(std::ptr::from_ref(found).cast_mut(), Ordering::Relaxed);
+    }
     FREE_BUSY.store(0, Ordering::Release);
     taken
+}
+
+/// Takes the first record of the free list, under `FREE_BUSY`; `None` if the list is empty.
+fn first_free() -> Option<&'static Description> {
+    loop {
+        let head = FREE.load(Ordering::Acquire);
+        // SAFETY: null or a record of the table.
+        let found = unsafe { head.as_ref() }?;
+        let next = found.next_free.load(Ordering::Relaxed);
+        if FREE.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return Some(found);
+        }
+    }
 }
 
 /// Marks the position of every description as shared with another process.
@@ -149,21 +177,29 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Bit of [`Description::mover`]: a signal handler interrupted the owning thread in its call and moves the position itself, or has left
-/// that call by a jump.
+/// Bit of [`Description::mover`]: a signal handler interrupted the call of this owner and has moved the position itself.
 const NESTED: u32 = 1 << 31;
-
-/// Returns the thread number with [`NESTED`]. Out of line, so that the usual case is a branch not taken.
-#[cold]
-const fn nested(me: u32) -> u32 {
-    me | NESTED
-}
 
 /// Returns a number that is unique among live threads, never 0, and lacks [`NESTED`]. Derived from the address of the thread's block, so no
 /// system call is needed.
 #[inline(always)]
 fn thread_number() -> u32 {
     ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
+}
+
+/// Returns a number made of the caller's stack address in units of 16 bytes, never 0, and without [`NESTED`].
+#[inline(always)]
+fn frame_number() -> u32 {
+    let here = 0_u8;
+    ((std::hint::black_box(&raw const here).addr() >> 4) as u32 & !NESTED).max(1)
+}
+
+/// True if the call with [`frame_number`] `inner` may have interrupted the one with `outer`, being deeper in the stack. False if `outer`
+/// was left by a jump, since its frame no longer exists; also if the signal handler has a stack of its own at a higher address.
+#[cold]
+const fn is_within(inner: u32, outer: u32) -> bool {
+    // The difference modulo 2^31, as a signed number.
+    ((inner.wrapping_sub(outer) << 1) as i32) < 0
 }
 
 impl Description {
@@ -180,16 +216,18 @@ impl Description {
         }
     }
 
-    /// Returns the file of this description.
+    /// Returns the file of this description; `None` for [`nowhere`].
     #[inline(always)]
-    pub(crate) fn file(&self) -> &'static File {
+    pub(super) fn file(&self) -> Option<&'static File> {
         // SAFETY: set before the description could be found, to a record that is never freed.
-        unsafe { &*self.file.load(Ordering::Relaxed) }
+        unsafe { self.file.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Adds a reference for one more descriptor.
-    pub(super) fn retain(&self) {
-        self.references.fetch_add(1, Ordering::Relaxed);
+    /// Adds a reference for one more descriptor, unless there is none left. The record may be another file's by now: check afterwards that
+    /// the descriptor by which it was found still refers to it.
+    pub(super) fn retain(&self) -> bool {
+        let more = |references| (references != 0).then_some(references + 1);
+        self.references.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
     }
 
     /// Drops one descriptor's reference; the last one frees the record.
@@ -242,17 +280,25 @@ impl Description {
 
     /// True if writes go to the end of the file (O_APPEND).
     pub(crate) fn appends(&self) -> bool {
-        self.manner(true).appends()
+        self.manner().appends()
     }
 
-    /// Returns the open flags that apply to writes (`writes` true) or to reads on this description.
+    /// Returns file and open flags. They may be another file's by now if a check made afterwards finds that the descriptor was left.
     #[inline(always)]
-    pub(crate) fn manner(&self, writes: bool) -> Manner {
-        Manner::among(self.marks.load(Ordering::Relaxed)).of_call(writes)
+    pub(super) fn described(&self) -> Option<Used> {
+        // Acquire: what is loaded later tells if the descriptor was left before.
+        let manner = Manner::among(self.marks.load(Ordering::Acquire));
+        self.file().map(|file| Used { file, manner })
+    }
+
+    /// Returns the open flags.
+    #[inline(always)]
+    fn manner(&self) -> Manner {
+        Manner::among(self.marks.load(Ordering::Relaxed))
     }
 
     /// Applies the flags set by fcntl(F_SETFL), which can change only some open flags.
-    pub(crate) fn set_flags(&self, flags: libc::c_int) {
+    pub(super) fn set_flags(&self, flags: libc::c_int) {
         let (may, wanted) = (Manner::CHANGEABLE.bits(), Manner::of_opening(flags).bits());
         self.marks.fetch_or(wanted & may, Ordering::Relaxed);
         self.marks.fetch_and(wanted | !may, Ordering::Relaxed);
@@ -272,16 +318,26 @@ impl Description {
     /// True if the thread of `mover` kept its turn throughout the call, or needs none.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
-        match mover.thread {
+        match mover.owner {
             0 => threads::is_single(),
             me => mover.alone && self.mover.load(Ordering::Acquire) == me,
         }
     }
 
-    /// Sets the tracked position to `offset`.
-    pub(crate) fn moved_to(&self, offset: i64) {
+    /// Sets the tracked position to `offset`, where the call of `mover` has moved it.
+    pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
-        self.position.store(offset, Ordering::Relaxed);
+        if self.is_kept_by(mover) {
+            self.position.store(offset, Ordering::Relaxed);
+        }
+    }
+
+    /// True if the turn of `mover` keeps this record from being used for another file.
+    #[inline(always)]
+    fn is_kept_by(&self, mover: &Mover) -> bool {
+        threads::is_single()
+            || mover.is_inner
+            || mover.owner != 0 && self.mover.load(Ordering::Acquire) & !NESTED == mover.owner
     }
 
     /// Takes this thread's turn before a call that moves the position. The kernel serializes such calls on a regular file. This function
@@ -300,14 +356,15 @@ impl Description {
     }
 
     /// Takes the turn in a process with one thread. If a call is still in progress, the signal handler that makes this call interrupted it,
-    /// or a handler left it by a jump. In the second case it is unknown if the kernel had moved the position by then.
+    /// or a handler left it by a jump. In both cases it is unknown if the kernel has moved the position yet, so it is asked. A call that
+    /// was interrupted gets its turn back with [`NESTED`].
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
-        let me = thread_number();
-        let under_way = self.mover.load(Ordering::Relaxed) != 0;
-        let thread = if under_way { nested(me) } else { me };
-        self.mover.store(thread, Ordering::Relaxed);
-        Mover { thread, alone: true }
+        let owner = frame_number();
+        let other = self.mover.load(Ordering::Relaxed);
+        self.mover.store(owner, Ordering::Relaxed);
+        let mover = Mover { owner, ..Mover::NONE };
+        if other == 0 { mover } else { mover.after(other & !NESTED) }
     }
 
     /// Like [`Self::moving`], but even if others move the position: for C streams, whose own lock cannot be held safely.
@@ -325,7 +382,7 @@ impl Description {
             // unknown.
             if other & !NESTED == me {
                 self.mover.fetch_or(NESTED, Ordering::Relaxed);
-                return Mover::AMONG_OTHERS;
+                return Mover { is_inner: true, ..Mover::AMONG_OTHERS };
             }
             // Waiting is bounded: a thread may have been cancelled inside the call, or be reading from a slow device. Its turn is then
             // taken over, so that nobody waits for it again. It may come back at any time, so positions are uncertain from now on. Mark
@@ -340,68 +397,79 @@ impl Description {
                 _ => {
                     self.mover.swap(me, Ordering::AcqRel);
                     self.share_with_others();
-                    return Mover { thread: me, alone: false };
+                    return Mover { owner: me, ..Mover::AMONG_OTHERS };
                 }
             }
         }
-        Mover { thread: me, alone: true }
+        Mover { owner: me, ..Mover::NONE }
     }
 
-    /// Ends a call that moved `bytes` through `descriptor` (`appended`: to the end of the file). Returns the offset at which it began.
+    /// Ends a call on `target` that moved `bytes` (`appended`: to the end of the file). Returns the offset at which it began.
     #[inline(always)]
-    pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
+    pub(crate) fn moved(&self, mover: Mover, target: Target, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
-        let mut placed = if follows && !appended && mover.thread & NESTED == 0 {
+        let mut placed = if follows && !appended && !mover.asks && self.is_kept_by(&mover) {
             Placed::about(self.position.fetch_add(bytes, Ordering::Relaxed), !mover.alone)
         } else {
-            self.placed_by_asking(&mover, descriptor, bytes)
+            self.placed_by_asking(&mover, target, bytes)
         };
-        if !self.settle(mover) {
-            self.moved_meanwhile(descriptor, &mut placed);
+        if !self.ends(&mover) {
+            self.moved_meanwhile(&mover, target, &mut placed);
         }
         placed
     }
 
-    /// Marks the offset as an estimate if this thread lost its turn, since it does not know what the new holder did meanwhile.
+    /// Ends a turn that was lost: marks the offset as an estimate, since this thread does not know what the new holder did meanwhile.
     #[cold]
-    fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
+    fn moved_meanwhile(&self, mover: &Mover, target: Target, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
-        self.look_again(descriptor);
+        self.look_again(mover, target);
     }
 
-    /// Asks the kernel for the position again after a signal handler moved it during this thread's call. With several threads nothing is
-    /// asked, since each thread counts its own bytes.
+    /// Ends a turn during which a signal handler moved the position: asks the kernel for it, until no handler has moved it again meanwhile.
+    /// With several threads nothing is asked, since each thread counts its own bytes.
     #[cold]
-    pub(crate) fn look_again(&self, descriptor: libc::c_int) {
-        if threads::is_single() {
-            self.moved_by_others(descriptor, 0);
+    fn look_again(&self, mover: &Mover, target: Target) {
+        if !threads::is_single() {
+            return self.turn_was_lost(mover);
+        }
+        loop {
+            self.mover.store(mover.owner, Ordering::Relaxed);
+            self.moved_by_others(mover, target, 0);
+            if self.ends(mover) {
+                return;
+            }
         }
     }
 
     /// Computes a call's offset from the kernel's position, which is at the end of the transferred bytes. The result is exact even for
     /// appended bytes, unless others move the position.
     #[cold]
-    fn placed_by_asking(&self, mover: &Mover, descriptor: libc::c_int, bytes: i64) -> Placed {
-        let offset = self.moved_by_others(descriptor, bytes);
+    fn placed_by_asking(&self, mover: &Mover, target: Target, bytes: i64) -> Placed {
         let others = self.marks.load(Ordering::Relaxed) & OTHERS != 0 || !mover.alone;
+        let offset = self.moved_by_others(mover, target, bytes);
         // A call that moved nothing has an exact offset, regardless of other writers.
         Placed::about(offset, others && offset >= 0 && bytes > 0)
     }
 
+    /// Asks the kernel for the position of `target`, and returns the offset `bytes` before it; -1 if the descriptor may refer to another
+    /// file by then.
     #[cold]
-    fn moved_by_others(&self, descriptor: libc::c_int, bytes: i64) -> i64 {
+    fn moved_by_others(&self, mover: &Mover, target: Target, bytes: i64) -> i64 {
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 {
             return trace_format::segment::NO_OFFSET;
         }
         self.stream.forget();
         let errno = crate::errno::save();
         // SAFETY: asks the kernel for the position; moves nothing.
-        let end = unsafe { crate::sys::syscall!(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };
+        let end = unsafe { crate::sys::syscall!(libc::SYS_lseek, target.number, 0_i64, libc::SEEK_CUR) };
         errno.restore();
-        if end < 0 {
+        if end < 0 || !target.is_certain() {
             return trace_format::segment::NO_OFFSET;
         }
-        self.position.store(end, Ordering::Relaxed);
+        if self.is_kept_by(mover) {
+            self.position.store(end, Ordering::Relaxed);
+        }
         (end - bytes).max(0)
     }
 
@@ -416,32 +484,51 @@ impl Description {
     }
 
     /// Returns the position; asks the kernel if necessary. Preserves errno.
-    pub(crate) fn position_asked(&self, descriptor: libc::c_int) -> i64 {
+    pub(crate) fn position_asked(&self, target: Target) -> i64 {
         match self.position(false) {
-            trace_format::segment::NO_OFFSET => self.moved_by_others(descriptor, 0),
+            trace_format::segment::NO_OFFSET => self.moved_by_others(&Mover::AMONG_OTHERS, target, 0),
             position => position,
         }
     }
 
-    /// Ends a turn. Returns false if another thread had taken the turn over, or if a signal handler of this thread moved the position
+    /// Ends a turn; for a call that has not moved the position, or not that of this description.
+    #[inline(always)]
+    pub(crate) fn settle(&self, mover: Mover) {
+        if !self.ends(&mover) {
+            self.turn_was_lost(&mover);
+        }
+    }
+
+    /// Ends the turn of a call on `target` that has set the position.
+    pub(crate) fn settle_moved(&self, mover: &Mover, target: Target) {
+        if !self.ends(mover) {
+            let errno = crate::errno::save();
+            self.look_again(mover, target);
+            errno.restore();
+        }
+    }
+
+    /// Ends a turn, and returns true, unless another thread has taken it over, or a signal handler of this thread has moved the position
     /// meanwhile.
     #[inline(always)]
-    pub(crate) fn settle(&self, mover: Mover) -> bool {
-        let me = mover.thread;
-        if me == 0 {
+    fn ends(&self, mover: &Mover) -> bool {
+        let Mover { owner, before, .. } = *mover;
+        if owner == 0 {
             return true;
         }
-        if threads::is_single() && self.mover.load(Ordering::Relaxed) == me {
+        // A signal handler between load and store finds this turn, asks the kernel, and leaves the right position.
+        if threads::is_single() && before == 0 && self.mover.load(Ordering::Relaxed) == owner {
             self.mover.store(0, Ordering::Relaxed);
             return true;
         }
-        self.mover.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed).is_ok() || self.turn_was_lost(me)
+        self.mover.compare_exchange(owner, before, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
+    /// Ends a turn that a signal handler of this thread interrupted.
     #[cold]
-    fn turn_was_lost(&self, me: u32) -> bool {
-        let _ = self.mover.compare_exchange(me | NESTED, 0, Ordering::Release, Ordering::Relaxed);
-        false
+    fn turn_was_lost(&self, mover: &Mover) {
+        let interrupted = mover.owner | NESTED;
+        let _ = self.mover.compare_exchange(interrupted, mover.before, Ordering::Release, Ordering::Relaxed);
     }
 }
 
@@ -456,15 +543,28 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a thread: its right to move a file position.
 pub(crate) struct Mover {
-    /// Thread number, or 0; with [`NESTED`] if the kernel must be asked.
-    thread: u32,
+    /// Number by which the turn is known ([`Description::mover`]), or 0.
+    owner: u32,
+    /// Value of [`Description::mover`] when the turn ends: 0, or the owner that this call interrupted, with [`NESTED`].
+    before: u32,
+    /// True if the kernel must be asked for the position.
+    asks: bool,
     /// True if no other thread can be in a call that moves the position; false if the turn was taken over.
     alone: bool,
+    /// True for a call of a signal handler that interrupted this thread's own turn.
+    is_inner: bool,
 }
 
 impl Mover {
     /// No turn is needed, because the process has one thread.
-    const NONE: Self = Self { thread: 0, alone: true };
+    const NONE: Self = Self { owner: 0, before: 0, asks: false, alone: true, is_inner: false };
     /// No turn is taken, because others move the position without serialization.
-    const AMONG_OTHERS: Self = Self { thread: 0, alone: false };
+    const AMONG_OTHERS: Self = Self { alone: false, ..Self::NONE };
+
+    /// Returns this turn, taken while the turn of `other` has not ended: a signal handler interrupted that call, or left it by a jump.
+    #[cold]
+    const fn after(self, other: u32) -> Self {
+        let before = if is_within(self.owner, other) { other | NESTED } else { 0 };
+        Self { before, asks: true, ..self }
+    }
 }

@@ -13,6 +13,7 @@
 use super::description::{self, Description, Position};
 use super::manner::Manner;
 use super::tables;
+use super::target::Target;
 use crate::memory::{Area, PAGE_BYTES};
 use crate::notes::Note;
 use crate::registry::File;
@@ -317,7 +318,7 @@ pub(crate) fn take_to_book(number: libc::c_int) -> Taken {
 
 fn taken(slot: Option<&'static Descriptor>) -> Taken {
     let states = slot.map_or([std::ptr::null_mut(); 2], Descriptor::begin);
-    Taken { slot, states, file: description_in(states[0]).map(Description::file) }
+    Taken { slot, states, file: description_in(states[0]).and_then(Description::file) }
 }
 
 /// Descriptor number whose change (close, dup2, ...) is in progress; a method must be called to end the change.
@@ -342,9 +343,9 @@ impl Taken {
     }
 
     /// Ends the change: the descriptor number now refers to `description`.
-    pub(crate) fn become_one(self, description: &'static Description) {
+    pub(crate) fn become_one(self, target: &Target) {
         let Some(slot) = self.slot else { return };
-        description.retain();
+        let Some(description) = target.retained() else { return self.close() };
         // If another change is in progress too, their order is unknown.
         let alone = changing(self.states[1]) == 1;
         let change = |to| slot.state.compare_exchange(self.states[1], to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
@@ -395,22 +396,16 @@ pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl 
 pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     for number in 0..=HIGHEST.load(Ordering::Relaxed) as libc::c_int {
         if let Some(description) = known_description(number) {
-            each(number, description.file());
+            description.file().into_iter().for_each(|file| each(number, file));
         }
     }
 }
 
-/// Enters `new`, a descriptor that a call has just created, as a duplicate of `description`.
-pub(crate) fn duplicate(description: Option<&'static Description>, new: libc::c_int) {
+/// Enters `new`, a descriptor that a call has just created, as a duplicate of `target`.
+pub(crate) fn duplicate(target: Option<&Target>, new: libc::c_int) {
     let Some(to) = (if tables::is_own() { None } else { slot_to_book(new) }) else { return };
-    match description {
-        Some(description) => {
-            description.retain();
-            put(to, state_of(description));
-        }
-        // Not recorded, or too high a number to be tracked: look up the new one at its next use.
-        None => put(to, unknown(0)),
-    }
+    // If the original is not recorded, unknown by now, or too high a number to be tracked, the new one is looked up at its next use.
+    put(to, target.and_then(Target::retained).map_or_else(|| unknown(0), state_of));
 }
 
 /// Marks all positions as shared between processes, in a forked child and in its parent.

@@ -30,9 +30,11 @@ pub(crate) use manner::Manner;
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_request, none as no_mpi_requests};
 pub(crate) use names::{failed_canonical, failed_name, named};
-pub(crate) use resolve::{PATH_BYTES, canonical_path, descriptor, file_of, opened, read_layouts_again, real_path};
+pub(crate) use resolve::{
+    Opened, PATH_BYTES, canonical_path, descriptor, file_of, opened, read_layouts_again, real_path,
+};
 pub(crate) use stream::{Marks, Trust};
 pub(crate) use tables::{
     are_lost as tables_are_lost, is_only_thread, is_own as has_own_table, now_differ as tables_differ, unshared,
 };
-pub(crate) use target::{Sent, Since, Target};
+pub(crate) use target::{Sent, Since, Target, Used};

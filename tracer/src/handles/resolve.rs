@@ -19,13 +19,21 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
 /// Resolves a descriptor that the program has just opened, and enters it in the table. `asked` has the arguments of the open call, if
 /// known. May change errno.
-pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<&'static Description> {
+pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<Opened> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
     let position = found.map_or(Position::None, |(_, kind)| position_kind(kind));
     let description = descriptors::open(number, made, found.map(|(file, _)| file), position, manner, 0)?;
-    registry::read_layout(description.file(), number, LayoutMoment::Open);
-    Some(description)
+    let (file, _) = found?;
+    registry::read_layout(file, number, LayoutMoment::Open);
+    Some(Opened { file, description })
+}
+
+/// File that a call has just opened, and its description.
+#[derive(Clone, Copy)]
+pub(crate) struct Opened {
+    pub(crate) file: &'static File,
+    pub(crate) description: &'static Description,
 }
 
 /// Returns the recorded file to which a descriptor refers, and its type.
@@ -147,11 +155,11 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     let description = found.and_then(|(file, kind)| description::new(file, position_kind(kind), manner, at.max(0)));
     // The creator may have passed it to other processes or duplicated it.
     description.into_iter().for_each(Description::share_with_others);
-    match (descriptors::book(number, before, description), description) {
+    match (descriptors::book(number, before, description), description.zip(found)) {
         (false, _) => Looked::Changed,
         (true, None) => Looked::NotRecorded,
-        (true, Some(description)) => {
-            registry::read_layout(description.file(), number, LayoutMoment::Open);
+        (true, Some((description, (file, _)))) => {
+            registry::read_layout(file, number, LayoutMoment::Open);
             Looked::Recorded(description)
         }
     }

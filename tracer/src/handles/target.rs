@@ -2,14 +2,17 @@
 
 use super::description::{self, Description};
 use super::descriptors;
+use super::manner::Manner;
 use crate::registry::{self, File};
 
-/// File and position on which a call with a descriptor acts, as known before the call.
+/// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
+/// its description may then be another file's, even between the check after the call and the next statement. So file and open flags are
+/// read before the check ([`Self::used`]), and only a turn that keeps the description may change its position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
-    /// Description before the call. The call used its file only if [`Self::is_certain`].
+    /// Description before the call.
     pub(crate) description: &'static Description,
-    number: libc::c_int,
+    pub(super) number: libc::c_int,
     /// Number of descriptor changes when the number was looked up, or [`NEVER`].
     seen: u64,
 }
@@ -34,30 +37,74 @@ impl Target {
         Self::uncertain(-1)
     }
 
-    /// True if the system call, which has just returned, certainly used this description's file.
+    /// Returns the file that the system call, which has just returned, certainly used; `None` if that is unknown.
     #[inline(always)]
-    pub(crate) fn is_certain(&self) -> bool {
-        descriptors::changes() == self.seen || self.is_still()
+    pub(crate) fn used(&self) -> Option<Used> {
+        let used = self.description.described();
+        if descriptors::changes() == self.seen { used } else { still_used(self.description, self.number, self.seen) }
     }
 
-    #[cold]
-    fn is_still(&self) -> bool {
-        self.seen != NEVER && !descriptors::was_left(self.number, self.seen)
+    /// True if the system call certainly used this description's file.
+    pub(super) fn is_certain(&self) -> bool {
+        self.used().is_some()
+    }
+
+    /// Applies the flags set by fcntl(F_SETFL) to the description, if the descriptor certainly refers to it still.
+    pub(crate) fn set_flags(&self, flags: libc::c_int) {
+        if let Some(description) = self.retained() {
+            description.set_flags(flags);
+            description.release();
+        }
+    }
+
+    /// Returns the description with one more reference, if the descriptor certainly refers to it still.
+    pub(super) fn retained(&self) -> Option<&'static Description> {
+        if !self.description.retain() {
+            return None;
+        }
+        if !self.is_certain() {
+            self.description.release();
+            return None;
+        }
+        Some(self.description)
     }
 
     /// Returns the target of an asynchronous operation that is submitted with this descriptor.
-    pub(crate) fn sent(&self) -> Sent {
+    pub(crate) fn sent(&self) -> (Sent, Manner) {
         let since = Since { number: self.number, seen: self.seen };
-        if self.is_certain() { Sent::If(self.description.file(), since) } else { Sent::Uncertain }
+        self.used().map_or((Sent::Uncertain, Manner::PLAIN), |used| (Sent::If(used.file, since), used.manner(true)))
     }
 
     /// Returns the file of a call made with this descriptor; `None` if the number is not open, so that the call fails.
     pub(crate) fn file(&self) -> Option<&'static File> {
-        match self.is_certain() {
-            true => Some(self.description.file()),
-            false if self.number < 0 => None,
-            false => registry::uncertain_file(),
+        match self.used() {
+            Some(used) => Some(used.file),
+            None if self.number < 0 => None,
+            None => registry::uncertain_file(),
         }
+    }
+}
+
+/// Like [`Target::used`], after some descriptor has changed. Takes no reference to the target, so that hooks can keep it in registers.
+#[cold]
+#[inline(never)]
+fn still_used(description: &'static Description, number: libc::c_int, seen: u64) -> Option<Used> {
+    let used = description.described();
+    if seen == NEVER || descriptors::was_left(number, seen) { None } else { used }
+}
+
+/// File that a call certainly used, and its open flags.
+#[derive(Clone, Copy)]
+pub(crate) struct Used {
+    pub(crate) file: &'static File,
+    pub(super) manner: Manner,
+}
+
+impl Used {
+    /// Returns the open flags that apply to writes (`writes` true) or to reads.
+    #[inline(always)]
+    pub(crate) fn manner(&self, writes: bool) -> Manner {
+        self.manner.of_call(writes)
     }
 }
 

@@ -22,8 +22,8 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     // SAFETY: the program's own control block, which the C library reads unchecked.
     let about = unsafe { block.as_ref() }?;
     let target = handles::descriptor(about.aio_fildes)?;
-    let (manner, offset) = Manner::of_operation(target.description.manner(true), op, 0, about.aio_offset);
-    let to = target.sent();
+    let (to, opened) = target.sent();
+    let (manner, offset) = Manner::of_operation(opened, op, 0, about.aio_offset);
     let pending = Pending { to, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
     pending::add_block(key_of(block), &pending, u64::MAX);
     Some(to)

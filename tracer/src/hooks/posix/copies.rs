@@ -12,7 +12,6 @@ use trace_format::segment::NO_OFFSET;
 
 /// Source or destination of a copy inside the kernel.
 pub(super) struct End {
-    number: c_int,
     /// Address of the program's offset variable, which the call advances; null if the copy uses the descriptor's position.
     place: *const off_t,
     op: &'static Op,
@@ -21,7 +20,7 @@ pub(super) struct End {
 
 impl End {
     fn new(number: c_int, place: *const off_t, op: &'static Op) -> Self {
-        Self { number, place, op, target: handles::descriptor(number) }
+        Self { place, op, target: handles::descriptor(number) }
     }
 
     /// Returns the open file description whose position the call moves, if any.
@@ -56,27 +55,27 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     for (end, mover) in ends.iter().zip(movers) {
         let Some(target) = end.target else { continue };
         let description = target.description;
-        if !target.is_certain() {
-            mover.into_iter().for_each(|mover| _ = description.settle(mover));
+        let Some(used) = target.used() else {
+            mover.into_iter().for_each(|mover| description.settle(mover));
             timer.again().end_uncertain_with(after, end.op, result as i64, errno.value());
             continue;
-        }
+        };
         let writes = end.op.writes();
-        let manner = description.manner(writes);
+        let manner = used.manner(writes);
         if result >= 0 {
             let placed = match mover {
-                Some(mover) => description.moved(mover, end.number, result as i64, manner.appends()),
+                Some(mover) => description.moved(mover, target, result as i64, manner.appends()),
                 None => {
                     // SAFETY: the call succeeded, so the kernel has read and written there.
                     let behind = unsafe { end.place.read() };
                     Placed::at(behind.saturating_sub(result as i64))
                 }
             };
-            timer.again().end_placed(after, description.file(), end.op, placed.by(manner), result as u64);
+            timer.again().end_placed(after, used.file, end.op, placed.by(manner), result as u64);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
-            mover.into_iter().for_each(|mover| _ = description.settle(mover));
-            timer.again().failed_with(errno.value(), description.file(), end.op, offset);
+            mover.into_iter().for_each(|mover| description.settle(mover));
+            timer.again().failed_with(errno.value(), used.file, end.op, offset);
         }
     }
     errno.restore();

@@ -90,9 +90,10 @@ fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     let about = unsafe { block.read_unaligned() };
     let op = op_of(about.opcode)?;
     let target = handles::descriptor(about.descriptor as c_int)?;
-    let (manner, offset) = Manner::of_operation(target.description.manner(true), op, about.call_flags, about.offset);
+    let (to, opened) = target.sent();
+    let (manner, offset) = Manner::of_operation(opened, op, about.call_flags, about.offset);
     // In a single-threaded process nothing can replace the descriptor meanwhile.
-    let to = if threads::is_single() { target.sent().settled() } else { target.sent() };
+    let to = if threads::is_single() { to.settled() } else { to };
     Some(Pending { to, op, offset, manner, length: 0, start, end: 0, turn })
 }
 

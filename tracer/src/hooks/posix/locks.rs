@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Target};
+use crate::handles::{self, Target, Used};
 use crate::ops::{Op, POSIX_LOCK, POSIX_UNLOCK};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -23,7 +23,7 @@ fn range(start: i64, length: i64) -> Range {
 /// has validated the arguments.
 fn locking(
     number: c_int,
-    op_of: impl FnOnce(c_int) -> Option<(&'static Op, Range)>,
+    op_of: impl FnOnce(&Target, c_int) -> Option<(&'static Op, Range)>,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(thread) = record::thread() else { return call() };
@@ -32,11 +32,11 @@ fn locking(
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     let error = if result == 0 { 0 } else { errno.value() };
-    if let Some((op, (offset, length))) = op_of(error) {
-        match (target.is_certain(), error) {
-            (true, 0) => timer.end_at(end, target.description.file(), op, offset, length),
-            (true, error) => timer.failed_with(error, target.description.file(), op, offset),
-            (false, error) => timer.end_uncertain_with(end, op, result.min(0).into(), error),
+    if let Some((op, (offset, length))) = op_of(&target, error) {
+        match (target.used(), error) {
+            (Some(Used { file, .. }), 0) => timer.end_at(end, file, op, offset, length),
+            (Some(Used { file, .. }), error) => timer.failed_with(error, file, op, offset),
+            (None, error) => timer.end_uncertain_with(end, op, result.min(0).into(), error),
         }
     }
     errno.restore();
@@ -45,7 +45,7 @@ fn locking(
 
 /// Runs and records fcntl(2) with a locking command; `argument` is its third argument, a `struct flock` pointer.
 pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
-    let op_of = |error| {
+    let op_of = |target: &Target, error| {
         if error == libc::EFAULT {
             return None;
         }
@@ -53,7 +53,7 @@ pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_
         let lock = unsafe { std::ptr::with_exposed_provenance::<libc::flock>(argument).as_ref() }?;
         let op = if lock.l_type == libc::F_UNLCK as i16 { &POSIX_UNLOCK } else { &POSIX_LOCK };
         let base = match c_int::from(lock.l_whence) {
-            libc::SEEK_CUR => handles::descriptor(number)?.description.position_asked(number),
+            libc::SEEK_CUR => target.description.position_asked(*target),
             libc::SEEK_END => size_of_file(number),
             _ => 0,
         };
@@ -76,13 +76,12 @@ fn by_lockf(number: c_int, command: c_int, length: off_t, call: impl FnOnce() ->
         libc::F_ULOCK => &POSIX_UNLOCK,
         _ => return call(),
     };
-    let position = |target: Target| target.description.position_asked(number);
-    locking(number, |_| Some((op, range(handles::descriptor(number).map_or(NO_OFFSET, position), length))), call)
+    locking(number, |target, _| Some((op, range(target.description.position_asked(*target), length))), call)
 }
 
 fn by_flock(number: c_int, operation: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let op = if operation & libc::LOCK_UN != 0 { &POSIX_UNLOCK } else { &POSIX_LOCK };
-    locking(number, |_| Some((op, (0, 0))), call)
+    locking(number, |_, _| Some((op, (0, 0))), call)
 }
 
 hooks! { LOCKS, missing = { errno::set(libc::ENOSYS); -1 };

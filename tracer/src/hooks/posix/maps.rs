@@ -54,15 +54,15 @@ fn mapping(
         // The new map replaces older ones in its range, without munmap(2).
         mappings::take(address as usize, whole_pages(length));
     }
-    match target {
-        Some(target) if !target.is_certain() => {
+    match target.map(|target| target.used().map(|used| used.file)) {
+        Some(None) => {
             let length = if failed { -1 } else { length as i64 };
             timer.end_uncertain(clock::of_call(), &POSIX_MMAP, length);
         }
-        Some(target) if failed => timer.failed(target.description.file(), &POSIX_MMAP, offset),
-        Some(target) => {
-            timer.end(target.description.file(), &POSIX_MMAP, offset, length as u64);
-            if !mappings::add(address as usize, length, offset, target.description.file()) {
+        Some(Some(file)) if failed => timer.failed(file, &POSIX_MMAP, offset),
+        Some(Some(file)) => {
+            timer.end(file, &POSIX_MMAP, offset, length as u64);
+            if !mappings::add(address as usize, length, offset, file) {
                 Note::Map.count();
             }
         }

@@ -5,7 +5,7 @@
 use super::naming::changing;
 use crate::clock;
 use crate::errno;
-use crate::handles;
+use crate::handles::{self, Used};
 use crate::ops::{
     Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME,
     POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE, POSIX_TRUNCATE, POSIX_UNLINK, POSIX_UTIME,
@@ -45,10 +45,10 @@ pub(super) fn on_descriptor(
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match (target.is_certain(), result) {
-        (true, 0) => timer.end(target.description.file(), op, offset, length),
-        (true, _) => timer.failed(target.description.file(), op, offset),
-        (false, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
+    match (target.used(), result) {
+        (Some(Used { file, .. }), 0) => timer.end(file, op, offset, length),
+        (Some(Used { file, .. }), _) => timer.failed(file, op, offset),
+        (None, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
     }
     result
 }
@@ -59,10 +59,10 @@ fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, cal
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match (target.is_certain(), result) {
-        (true, 0) => timer.end(target.description.file(), op, offset, length),
-        (true, error) => timer.failed_with(error, target.description.file(), op, offset),
-        (false, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
+    match (target.used(), result) {
+        (Some(Used { file, .. }), 0) => timer.end(file, op, offset, length),
+        (Some(Used { file, .. }), error) => timer.failed_with(error, file, op, offset),
+        (None, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
     }
     result
 }

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
-use crate::handles::{self, Asked, Manner, Target};
+use crate::handles::{self, Asked, Manner};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
@@ -57,8 +57,8 @@ fn opening_as(
         let (end, errno) = (clock::of_call(), errno::save());
         if handles::has_own_table() {
             timer.end_uncertain(end, &POSIX_OPEN, 0);
-        } else if let Some(description) = handles::opened(number, found, Manner::of_opening(flags())) {
-            timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
+        } else if let Some(opened) = handles::opened(number, found, Manner::of_opening(flags())) {
+            timer.end_at(end, opened.file, &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
     } else {
@@ -116,20 +116,20 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     let timer = Call::begin(thread);
     let number = call();
     let (end, errno) = (clock::of_call(), errno::save());
-    let certain = target.filter(Target::is_certain).map(|target| target.description);
-    match (taken, certain) {
+    let file = target.and_then(|target| target.used()).map(|used| used.file);
+    match (taken, &target) {
         (Some(taken), _) if number < 0 => taken.give_back(),
-        (Some(taken), Some(description)) => taken.become_one(description),
+        (Some(taken), Some(target)) => taken.become_one(target),
         (Some(taken), None) => taken.close(),
-        (None, _) if number >= 0 && number != old => handles::duplicate(certain, number),
+        (None, target) if number >= 0 && number != old => handles::duplicate(target.as_ref(), number),
         (None, _) => {}
     }
     if number >= 0 && number != old {
         say::copied(number);
     }
-    match certain {
-        Some(description) if number < 0 => timer.failed_with(errno.value(), description.file(), &POSIX_DUP, NO_OFFSET),
-        Some(description) if number != old => timer.end_at(end, description.file(), &POSIX_DUP, NO_OFFSET, 0),
+    match file {
+        Some(file) if number < 0 => timer.failed_with(errno.value(), file, &POSIX_DUP, NO_OFFSET),
+        Some(file) if number != old => timer.end_at(end, file, &POSIX_DUP, NO_OFFSET, 0),
         None if target.is_some() && number != old => timer.end_uncertain(end, &POSIX_DUP, number.min(0).into()),
         _ => {}
     }
@@ -271,9 +271,9 @@ fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c
     if result == 0
         && record::thread().is_some()
         && is_own_process()
-        && let Some(target) = handles::descriptor(number).filter(Target::is_certain)
+        && let Some(target) = handles::descriptor(number)
     {
-        target.description.set_flags(flags);
+        target.set_flags(flags);
     }
     result
 }

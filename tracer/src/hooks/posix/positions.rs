@@ -4,7 +4,7 @@
 use super::metadata::on_descriptor;
 use crate::clock;
 use crate::errno;
-use crate::handles;
+use crate::handles::{self, Used};
 use crate::ops::{Op, POSIX_DATA_SYNC, POSIX_SEEK, POSIX_SYNC};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -19,22 +19,18 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let mover = description.moving();
     let timer = Call::begin(thread);
     let position = call();
-    if !target.is_certain() {
+    let Some(Used { file, .. }) = target.used() else {
         description.settle(mover);
         timer.end_uncertain(clock::of_call(), &POSIX_SEEK, position.min(0));
         return position;
-    }
+    };
     if position >= 0 {
-        description.moved_to(position);
-        timer.end(description.file(), &POSIX_SEEK, position, 0);
+        description.moved_to(&mover, position);
+        timer.end(file, &POSIX_SEEK, position, 0);
     } else {
-        timer.failed(description.file(), &POSIX_SEEK, NO_OFFSET);
+        timer.failed(file, &POSIX_SEEK, NO_OFFSET);
     }
-    if !description.settle(mover) {
-        let errno = errno::save();
-        description.look_again(number);
-        errno.restore();
-    }
+    description.settle_moved(&mover, target);
     position
 }
 

@@ -3,11 +3,12 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description, Manner, Placed};
+use crate::handles::{self, Description, Manner, Placed, Target};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
+use trace_format::segment::NO_OFFSET;
 
 /// Program memory that a call reads or writes; evaluated only after the call has succeeded.
 pub(super) trait Memory {
@@ -59,21 +60,20 @@ pub(super) fn at_offset(
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
-    if !target.is_certain() {
+    let Some(used) = target.used() else {
         timer.end_uncertain(end, op, result as i64);
         return result;
-    }
-    let description = target.description;
+    };
     if result >= 0 {
         let timer = timer.with_memory(memory.address());
-        let manner = description.manner(op.writes());
+        let manner = used.manner(op.writes());
         if manner == Manner::PLAIN {
-            timer.end_at(end, description.file(), op, offset, result as u64);
+            timer.end_at(end, used.file, op, offset, result as u64);
         } else {
-            timer.end_placed(end, description.file(), op, placed(number, offset, result, manner), result as u64);
+            timer.end_placed(end, used.file, op, placed(number, target, offset, result, manner), result as u64);
         }
     } else {
-        timer.failed(description.file(), op, offset);
+        timer.failed(used.file, op, offset);
     }
     result
 }
@@ -81,21 +81,24 @@ pub(super) fn at_offset(
 /// Returns the start offset of a transfer that has an explicit offset. On an O_APPEND descriptor, pwrite(2) appends regardless of the
 /// offset (pwrite(2), BUGS).
 #[cold]
-fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
-    let placed = if manner.appends() { appended_at(number, offset, length) } else { Placed::at(offset) };
+fn placed(number: c_int, target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
+    let placed = if manner.appends() { appended_at(number, target, offset, length) } else { Placed::at(offset) };
     placed.by(manner)
 }
 
 /// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other threads
 /// and processes may have appended meanwhile.
 #[cold]
-fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
+fn appended_at(number: c_int, target: Target, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
     errno.restore();
+    if target.used().is_none() {
+        return Placed::at(NO_OFFSET);
+    }
     Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
@@ -126,19 +129,19 @@ fn at_position_with(
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
-    if !target.is_certain() {
+    let Some(used) = target.used() else {
         Description::settle(description, mover);
         timer.end_uncertain(end, op, result as i64);
         return result;
-    }
+    };
     if result >= 0 {
-        let manner = Manner::of_transfer(description.manner(true), op, flags);
-        let placed = description.moved(mover, number, result as i64, manner.appends()).by(manner);
-        timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
+        let manner = Manner::of_transfer(used.manner(true), op, flags);
+        let placed = description.moved(mover, target, result as i64, manner.appends()).by(manner);
+        timer.with_memory(memory.address()).end_placed(end, used.file, op, placed, result as u64);
     } else {
         let offset = description.position(op.writes());
         Description::settle(description, mover);
-        timer.failed(description.file(), op, offset);
+        timer.failed(used.file, op, offset);
     }
     result
 }
@@ -177,17 +180,16 @@ fn at_offset_with(
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
-    if !target.is_certain() {
+    let Some(used) = target.used() else {
         timer.end_uncertain(end, op, result as i64);
         return result;
-    }
-    let description = target.description;
-    let (manner, offset) = Manner::of_operation(description.manner(true), op, flags, offset);
+    };
+    let (manner, offset) = Manner::of_operation(used.manner(true), op, flags, offset);
     if result >= 0 {
-        let placed = placed(number, offset, result, manner);
-        timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
+        let placed = placed(number, target, offset, result, manner);
+        timer.with_memory(memory.address()).end_placed(end, used.file, op, placed, result as u64);
     } else {
-        timer.failed(description.file(), op, offset);
+        timer.failed(used.file, op, offset);
     }
     result
 }

@@ -37,19 +37,19 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     let end = clock::of_call();
-    if !target.is_certain() {
+    let Some(used) = target.used() else {
         description.settle(mover);
         timer.end_uncertain(end, &POSIX_WRITE, result.into());
         return result;
-    }
+    };
     if let Ok(length) = u64::try_from(result) {
-        let manner = description.manner(true);
-        let placed = description.moved(mover, number, result.into(), manner.appends()).by(manner);
-        timer.end_placed(end, description.file(), &POSIX_WRITE, placed, length);
+        let manner = used.manner(true);
+        let placed = description.moved(mover, target, result.into(), manner.appends()).by(manner);
+        timer.end_placed(end, used.file, &POSIX_WRITE, placed, length);
     } else {
         let offset = description.position(true);
         description.settle(mover);
-        timer.failed(description.file(), &POSIX_WRITE, offset);
+        timer.failed(used.file, &POSIX_WRITE, offset);
     }
     result
 }

@@ -4,7 +4,7 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::target_of;
-use crate::handles::{self, Asked, Manner, Trust};
+use crate::handles::{self, Asked, Manner, Opened, Trust, Used};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -89,17 +89,20 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let number = number_of(stream);
         named.opened_as(number);
         let given = if origin == Origin::Given && number >= 0 { handles::descriptor(number) } else { None };
-        if number >= 0 && handles::has_own_table() || given.is_some_and(|given| !given.is_certain()) {
+        let given = given.map(|given| (given.description, given.used()));
+        if number >= 0 && handles::has_own_table() || given.is_some_and(|(_, used)| used.is_none()) {
             timer.end_uncertain(end, &STDIO_OPEN, 0);
             errno.restore();
             return stream;
         }
-        let description = match number {
+        let opened = match number {
             ..0 => None,
-            _ if origin == Origin::Given => given.map(|given| given.description),
+            _ if origin == Origin::Given => {
+                given.and_then(|(description, used)| Some(Opened { file: used?.file, description }))
+            }
             _ => handles::opened(number, named.asked(), if append { Manner::APPENDING } else { Manner::PLAIN }),
         };
-        if let Some(description) = description {
+        if let Some(Opened { file, description }) = opened {
             // The stream's buffer moves the descriptor's position unseen.
             description.share();
             if append {
@@ -108,7 +111,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
             // Other processes may share the standard descriptors without having asked for their numbers.
             let alone = origin == Origin::New && number > libc::STDERR_FILENO;
             description.stream().trust(if alone { Trust::Alone } else { Trust::Others });
-            timer.end_at(end, description.file(), &STDIO_OPEN, NO_OFFSET, 0);
+            timer.end_at(end, file, &STDIO_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
     } else {
@@ -168,18 +171,18 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     positions::look(stream, description);
     let timer = Call::begin(thread);
     let result = call();
-    if !target.is_certain() {
+    let Some(Used { file, .. }) = target.used() else {
         description.settle(mover);
         timer.end_uncertain(crate::clock::of_call(), &STDIO_SEEK, result.min(0).into());
         return result;
-    }
+    };
     if result == 0 {
         let end = crate::clock::of_call();
         let Before { offset, .. } = positions::before(stream, description, false);
-        timer.end_at(end, description.file(), &STDIO_SEEK, offset, 0);
+        timer.end_at(end, file, &STDIO_SEEK, offset, 0);
         positions::remember(stream, description, &mover, offset);
     } else {
-        timer.failed(description.file(), &STDIO_SEEK, NO_OFFSET);
+        timer.failed(file, &STDIO_SEEK, NO_OFFSET);
     }
     description.settle(mover);
     result
@@ -194,17 +197,17 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
     let timer = Call::begin(thread);
     let result = call();
-    if !target.is_certain() {
+    let Some(Used { file, .. }) = target.used() else {
         description.settle(mover);
         timer.end_uncertain(crate::clock::of_call(), &STDIO_SYNC, result.min(0).into());
         return result;
-    }
+    };
     if result == 0 {
-        timer.end_plain(description.file(), &STDIO_SYNC);
+        timer.end_plain(file, &STDIO_SYNC);
         // fflush(3) empties the buffer but does not move the stream.
         positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
     } else {
-        timer.failed(description.file(), &STDIO_SYNC, NO_OFFSET);
+        timer.failed(file, &STDIO_SYNC, NO_OFFSET);
     }
     description.settle(mover);
     result

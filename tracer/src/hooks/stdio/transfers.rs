@@ -4,7 +4,7 @@
 use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
-use crate::handles::{self, Description, Placed, Target};
+use crate::handles::{self, Description, Placed, Target, Used};
 use crate::ops::Op;
 use crate::record::{self, Call};
 use crate::tls::Thread;
@@ -68,11 +68,11 @@ pub(super) fn transferring<T>(
     let result = call();
     let end = crate::clock::of_call();
     let said = moved(&result);
-    if !target.is_certain() {
+    let Some(used) = target.used() else {
         description.settle(mover);
         timer.end_uncertain(end, op, said.least());
         return result;
-    }
+    };
     let known = match said {
         Moved::Bytes(bytes) => Some(bytes),
         Moved::Within { limit, .. } => read_in_buffer(stream, &before, limit),
@@ -80,9 +80,9 @@ pub(super) fn transferring<T>(
     };
     if let Some(length) = known {
         if description.is_plain() {
-            timer.end_at(end, description.file(), op, before.offset, length);
+            timer.end_at(end, used.file, op, before.offset, length);
         } else {
-            timer.end_placed(end, description.file(), op, placed(description, op, before.offset), length);
+            timer.end_placed(end, used.file, op, placed(description, used, op, before.offset), length);
         }
         if before.offset >= 0 {
             positions::remember(stream, description, &mover, before.offset + length as i64);
@@ -90,7 +90,7 @@ pub(super) fn transferring<T>(
     } else {
         let had_failed = !op.writes() && before.fields.as_ref().is_some_and(Fields::has_error);
         let call = Short { thread, start: timer.start(), end, offset: before.offset, had_failed, said };
-        let position = uncertain(stream, description, op, call);
+        let position = uncertain(stream, description, used, op, call);
         positions::remember(stream, description, &mover, position);
     }
     description.settle(mover);
@@ -99,8 +99,9 @@ pub(super) fn transferring<T>(
 
 /// Returns `offset`, where a stdio call began, with the flags that mark it as exact or estimated, and with the open flags.
 #[cold]
-fn placed(description: &Description, op: &Op, offset: i64) -> Placed {
-    Placed::about(offset, description.is_in_doubt(op.writes()) && offset >= 0).by(description.manner(op.writes()))
+fn placed(description: &Description, used: Used, op: &Op, offset: i64) -> Placed {
+    let doubt = description.is_in_doubt(op.writes());
+    Placed::about(offset, doubt && offset >= 0).by(used.manner(op.writes()))
 }
 
 /// Stdio call whose result does not tell the exact number of bytes.
@@ -119,7 +120,7 @@ struct Short {
 /// call failed. Returns the stream's position after the call.
 #[cold]
 #[inline(never)]
-fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call: Short) -> i64 {
+fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'static Op, call: Short) -> i64 {
     let errno = errno::save();
     let (least, may_have_failed) = match call.said {
         Moved::Bytes(least) | Moved::Within { least, .. } => (least, false),
@@ -131,11 +132,11 @@ fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call
     let behind = if call.offset >= 0 { call.offset + length as i64 } else { call.offset };
     let timer = Call::since(call.thread, call.start);
     if length > 0 || !failed {
-        timer.again().end_placed(call.end, description.file(), op, placed(description, op, call.offset), length);
+        timer.again().end_placed(call.end, used.file, op, placed(description, used, op, call.offset), length);
     }
     if failed {
         let error = if errno.value() == 0 { libc::EIO } else { errno.value() };
-        timer.failed_with(error, description.file(), op, behind);
+        timer.failed_with(error, used.file, op, behind);
     }
     errno.restore();
     behind

@@ -121,7 +121,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
 fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;
-        return Some((target.sent(), target.description.manner(true)));
+        return Some(target.sent());
     }
     match ring.file(entry.descriptor as usize) {
         Registered::Recorded(file, manner) => Some((Sent::To(file), manner)),

@@ -4,6 +4,7 @@
 
 use super::layout::{Parameters, Queues, setup};
 use super::watch;
+use crate::handles::Manner;
 use crate::handles::rings::{self, Mapped, Name, Ring};
 use crate::memory::Table;
 use crate::notes::Note;
@@ -229,7 +230,10 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
         let number = unsafe { files.wrapping_add(index).read_unaligned() };
         if number != STAYS {
             let target = if number < 0 { None } else { handles::descriptor(number) };
-            let file = target.and_then(|target| Some((target.file()?, target.description.manner(true))));
+            let file = target.and_then(|target| match target.used() {
+                Some(used) => Some((used.file, used.manner(true))),
+                None => target.file().map(|file| (file, Manner::PLAIN)),
+            });
             ring.set_file(at as usize + index, file);
         }
     }
