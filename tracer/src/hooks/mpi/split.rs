@@ -66,10 +66,10 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         }
         file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
-        Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+        Call::since(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
         timer.kept(end, file.file(), &MPIIO_WAIT);
     } else if start != 0 {
-        failed(Call::begun_at(thread, start), file, op, begin.in_file, result);
+        failed(Call::since(thread, start), file, op, begin.in_file, result);
     }
     thread.mpi_file.set(std::ptr::null());
     errno.restore();
