@@ -92,8 +92,7 @@ impl Call {
         Self { start: clock::of_call() }
     }
 
-    /// Returns a call in progress for an asynchronous operation that was submitted at `start` (ticks). Its completion is observed on
-    /// `thread`.
+    /// Returns a call in progress for an asynchronous operation that was submitted at `start` (ticks), possibly on another thread.
     pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
@@ -109,11 +108,6 @@ impl Call {
     /// Copies the call in progress, for a system call that is recorded on several files.
     pub(crate) fn again(&self) -> Self {
         Self { start: self.start }
-    }
-
-    /// Returns a call in progress whose start time `start` (in ticks) was taken earlier, possibly on another thread.
-    pub(crate) const fn begun_at(_thread: &'static Thread, start: u64) -> Self {
-        Self { start }
     }
 
     pub(crate) const fn start(&self) -> u64 {

@@ -70,10 +70,10 @@ fn resolve_mpi() {
         slot.address();
     }
     // Searching for missing symbols takes long.
-    for family in mpi::LARGE {
-        let is_there = family.first().is_some_and(|slot| !slot.address().is_null());
-        for slot in family.iter().filter(|_| is_there) {
-            slot.address();
+    for group in mpi::LARGE {
+        let mut slots = group.iter().copied().flatten();
+        if slots.next().is_some_and(|slot| !slot.address().is_null()) {
+            slots.for_each(|slot| _ = slot.address());
         }
     }
 }

@@ -88,6 +88,9 @@ pub(crate) fn none<T: Nothing>() -> T {
 /// family, to be resolved by the constructor. A wrapper whose real function the C library lacks returns `missing`.
 ///
 /// If the libc crate declares the function, an entry must have the same type; `unlike "why"` before an entry's names lifts that.
+///
+/// `hooks! { TABLE, missing = value, with Count = c_int | i64; [name, alias; large name, alias](count: Count, ...) -> ...; }` defines functions
+/// with int counts in `TABLE`, and those with 64-bit counts (MPI 4.0, 19.2) in `large::TABLE`. Names after `;` are optional.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
@@ -104,6 +107,19 @@ macro_rules! hooks {
         }
 
         $( $crate::real::hooks!(@names [$($name),+] [$($why)?] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
+    };
+    ($table:ident, missing = $missing:expr, with $($type:ident = $int:ty | $wide:ty),+;
+     $( $(#[$doc:meta])* [$($name:ident),+ $(; $($wide_name:ident),+)?] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+        $( type $type = $int; )+
+        $crate::real::hooks! { $table, missing = $missing; $( $(#[$doc])* [$($name),+] $args -> $ret = |$real| $body; )+ }
+
+        /// Wrapped functions with 64-bit counts.
+        pub(super) mod large {
+            use super::*;
+
+            $( type $type = $wide; )+
+            $crate::real::hooks! { $table, missing = $missing; $( $( [$($wide_name),+] $args -> $ret = |$real| $body; )? )+ }
+        }
     };
     (@names [$($name:ident),+] $why:tt $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
         $(

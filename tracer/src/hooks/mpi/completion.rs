@@ -145,7 +145,7 @@ fn ended_in_error(
         return completed(thread, world, request, status, end);
     }
     let what = request.submitted();
-    failed(Call::begun_at(thread, what.start), what.file, what.op, what.in_file, code);
+    failed(Call::since(thread, what.start), what.file, what.op, what.in_file, code);
 }
 
 fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {
@@ -153,7 +153,7 @@ fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, statu
     let told = status.map_or(what.asked, |status| status_bytes(world, status));
     let begin = Begin { in_view: what.in_view, in_file: what.in_file };
     let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, told));
-    Call::begun_at(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
+    Call::since(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
 }
 
 /// Returns an integer that the call stored at `place`; `None` if `place` is null or the value is negative (MPI_UNDEFINED).

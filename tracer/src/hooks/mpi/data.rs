@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
 /// Runs and records the blocking transfer `call`, and passes it a status that can be read afterwards.
-pub(super) fn transferring(
+fn transferring(
     handle: Handle,
     op: &'static Op,
     place: Where,
@@ -52,29 +52,29 @@ pub(super) fn transferring(
     result
 }
 
-hooks! { DATA, missing = ERR_OTHER;
-    [MPI_File_read_at, PMPI_File_read_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+hooks! { DATA, missing = ERR_OTHER, with Count = c_int | i64;
+    [MPI_File_read_at, PMPI_File_read_at; MPI_File_read_at_c, PMPI_File_read_at_c](handle: Handle, offset: i64, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    [MPI_File_read_at_all, PMPI_File_read_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_read_at_all, PMPI_File_read_at_all; MPI_File_read_at_all_c, PMPI_File_read_at_all_c](handle: Handle, offset: i64, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    [MPI_File_write_at, PMPI_File_write_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write_at, PMPI_File_write_at; MPI_File_write_at_c, PMPI_File_write_at_c](handle: Handle, offset: i64, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    [MPI_File_write_at_all, PMPI_File_write_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write_at_all, PMPI_File_write_at_all; MPI_File_write_at_all_c, PMPI_File_write_at_all_c](handle: Handle, offset: i64, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    [MPI_File_read, PMPI_File_read](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_read, PMPI_File_read; MPI_File_read_c, PMPI_File_read_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_read_all, PMPI_File_read_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_read_all, PMPI_File_read_all; MPI_File_read_all_c, PMPI_File_read_all_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_write, PMPI_File_write](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write, PMPI_File_write; MPI_File_write_c, PMPI_File_write_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_write_all, PMPI_File_write_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write_all, PMPI_File_write_all; MPI_File_write_all_c, PMPI_File_write_all_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_read_shared, PMPI_File_read_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_read_shared, PMPI_File_read_shared; MPI_File_read_shared_c, PMPI_File_read_shared_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_write_shared, PMPI_File_write_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write_shared, PMPI_File_write_shared; MPI_File_write_shared_c, PMPI_File_write_shared_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_read_ordered, PMPI_File_read_ordered](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_read_ordered, PMPI_File_read_ordered; MPI_File_read_ordered_c, PMPI_File_read_ordered_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    [MPI_File_write_ordered, PMPI_File_write_ordered](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
+    [MPI_File_write_ordered, PMPI_File_write_ordered; MPI_File_write_ordered_c, PMPI_File_write_ordered_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
 }

@@ -7,8 +7,6 @@ mod data;
 mod extent;
 mod files;
 mod hints;
-mod large;
-mod large_collectives;
 mod life;
 mod meetings;
 mod nonblocking;
@@ -30,5 +28,7 @@ pub(super) const FAMILIES: [&[&Slot]; 9] = [
     meetings::MEETINGS,
 ];
 
-/// Tables of wrapped MPI 4.0 functions; a library has either all functions of a table or none.
-pub(super) const LARGE: [&[&Slot]; 2] = [large::LARGE, large_collectives::LARGE_COLLECTIVES];
+/// Groups of tables of MPI 4.0's functions with 64-bit counts (MPI_..._c). A library has either all functions of a group or none. If an older
+/// library lacks them, they are not resolved, and a call that arrives here anyway returns MPI_ERR_OTHER.
+pub(super) const LARGE: [&[&[&Slot]]; 2] =
+    [&[data::large::DATA, nonblocking::large::NONBLOCKING, split::large::SPLIT], &[collectives::large::COLLECTIVES]];

@@ -18,18 +18,12 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// Amount of data to transfer: count and datatype.
-pub(super) struct Buffer {
-    pub(super) count: i64,
-    pub(super) datatype: Handle,
-}
-
 /// Runs `call`, which submits a nonblocking operation and stores the handle of its request.
-pub(super) fn submitting(
+fn submitting(
     handle: Handle,
     op: &'static Op,
     place: Where,
-    buffer: Buffer,
+    (count, datatype): (impl Into<i64>, Handle),
     request: *mut c_void,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
@@ -46,8 +40,8 @@ pub(super) fn submitting(
         if matches!(place, Where::Shared) {
             begin.in_file = thread.nested_offset.get();
         }
-        file.count_datatype(op, world.datatype(buffer.datatype));
-        let asked = asked_bytes(buffer.datatype, buffer.count);
+        file.count_datatype(op, world.datatype(datatype));
+        let asked = asked_bytes(datatype, count.into());
         let (in_view, in_file) = (begin.in_view, begin.in_file);
         let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };
         let request = request_at(world, request, 0);
@@ -64,25 +58,25 @@ pub(super) fn submitting(
     result
 }
 
-hooks! { NONBLOCKING, missing = ERR_OTHER;
-    [MPI_File_iread_at, PMPI_File_iread_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IREAD, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    [MPI_File_iwrite_at, PMPI_File_iwrite_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IWRITE, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    [MPI_File_iread_at_all, PMPI_File_iread_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    [MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    [MPI_File_iread, PMPI_File_iread](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IREAD, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    [MPI_File_iwrite, PMPI_File_iwrite](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IWRITE, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    [MPI_File_iread_all, PMPI_File_iread_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    [MPI_File_iwrite_all, PMPI_File_iwrite_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    [MPI_File_iread_shared, PMPI_File_iread_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IREAD_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    [MPI_File_iwrite_shared, PMPI_File_iwrite_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
-        = |real| submitting(handle, &MPIIO_IWRITE_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
+hooks! { NONBLOCKING, missing = ERR_OTHER, with Count = c_int | i64;
+    [MPI_File_iread_at, PMPI_File_iread_at; MPI_File_iread_at_c, PMPI_File_iread_at_c](handle: Handle, offset: i64, buffer: *mut c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD, Where::Explicit(offset), (count, datatype), request, || real(handle, offset, buffer, count, datatype, request));
+    [MPI_File_iwrite_at, PMPI_File_iwrite_at; MPI_File_iwrite_at_c, PMPI_File_iwrite_at_c](handle: Handle, offset: i64, buffer: *const c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE, Where::Explicit(offset), (count, datatype), request, || real(handle, offset, buffer, count, datatype, request));
+    [MPI_File_iread_at_all, PMPI_File_iread_at_all; MPI_File_iread_at_all_c, PMPI_File_iread_at_all_c](handle: Handle, offset: i64, buffer: *mut c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Explicit(offset), (count, datatype), request, || real(handle, offset, buffer, count, datatype, request));
+    [MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all; MPI_File_iwrite_at_all_c, PMPI_File_iwrite_at_all_c](handle: Handle, offset: i64, buffer: *const c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Explicit(offset), (count, datatype), request, || real(handle, offset, buffer, count, datatype, request));
+    [MPI_File_iread, PMPI_File_iread; MPI_File_iread_c, PMPI_File_iread_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD, Where::Individual, (count, datatype), request, || real(handle, buffer, count, datatype, request));
+    [MPI_File_iwrite, PMPI_File_iwrite; MPI_File_iwrite_c, PMPI_File_iwrite_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE, Where::Individual, (count, datatype), request, || real(handle, buffer, count, datatype, request));
+    [MPI_File_iread_all, PMPI_File_iread_all; MPI_File_iread_all_c, PMPI_File_iread_all_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Individual, (count, datatype), request, || real(handle, buffer, count, datatype, request));
+    [MPI_File_iwrite_all, PMPI_File_iwrite_all; MPI_File_iwrite_all_c, PMPI_File_iwrite_all_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Individual, (count, datatype), request, || real(handle, buffer, count, datatype, request));
+    [MPI_File_iread_shared, PMPI_File_iread_shared; MPI_File_iread_shared_c, PMPI_File_iread_shared_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IREAD_SHARED, Where::Shared, (count, datatype), request, || real(handle, buffer, count, datatype, request));
+    [MPI_File_iwrite_shared, PMPI_File_iwrite_shared; MPI_File_iwrite_shared_c, PMPI_File_iwrite_shared_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle, request: *mut c_void) -> c_int
+        = |real| submitting(handle, &MPIIO_IWRITE_SHARED, Where::Shared, (count, datatype), request, || real(handle, buffer, count, datatype, request));
 }

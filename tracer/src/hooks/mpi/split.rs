@@ -19,13 +19,7 @@ use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, a `_begin` call, and stores its start.
-pub(super) fn beginning(
-    handle: Handle,
-    op: &'static Op,
-    datatype: Handle,
-    place: Where,
-    call: impl FnOnce() -> c_int,
-) -> c_int {
+fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let begin = thread.mpi.run(|| place.find(handle, file));
@@ -72,28 +66,28 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         }
         file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
-        Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+        Call::since(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
         timer.kept(end, file.file(), &MPIIO_WAIT);
     } else if start != 0 {
-        failed(Call::begun_at(thread, start), file, op, begin.in_file, result);
+        failed(Call::since(thread, start), file, op, begin.in_file, result);
     }
     thread.mpi_file.set(std::ptr::null());
     errno.restore();
     result
 }
 
-hooks! { SPLIT, missing = ERR_OTHER;
-    [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+hooks! { SPLIT, missing = ERR_OTHER, with Count = c_int | i64;
+    [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin; MPI_File_read_at_all_begin_c, PMPI_File_read_at_all_begin_c](handle: Handle, offset: i64, buffer: *mut c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
-    [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+    [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin; MPI_File_write_at_all_begin_c, PMPI_File_write_at_all_begin_c](handle: Handle, offset: i64, buffer: *const c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
-    [MPI_File_read_all_begin, PMPI_File_read_all_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+    [MPI_File_read_all_begin, PMPI_File_read_all_begin; MPI_File_read_all_begin_c, PMPI_File_read_all_begin_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
-    [MPI_File_write_all_begin, PMPI_File_write_all_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+    [MPI_File_write_all_begin, PMPI_File_write_all_begin; MPI_File_write_all_begin_c, PMPI_File_write_all_begin_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
-    [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
+    [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin; MPI_File_read_ordered_begin_c, PMPI_File_read_ordered_begin_c](handle: Handle, buffer: *mut c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
-    [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
+    [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin; MPI_File_write_ordered_begin_c, PMPI_File_write_ordered_begin_c](handle: Handle, buffer: *const c_void, count: Count, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
     [MPI_File_read_at_all_end, PMPI_File_read_at_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
