@@ -3,13 +3,13 @@
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;
-use crate::topics::signatures::engine::Loop;
-use crate::topics::signatures::engine::expand::{What, expand_nest};
-use crate::topics::signatures::engine::parse::parse_nest;
-use crate::topics::signatures::engine::print::Operations;
 use crate::topics::signatures::uses::fio::{Call, Op, Timing};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use iosig::Loop;
+use iosig::expand::{What, expand_nest};
+use iosig::parse::parse_nest;
+use iosig::print::Operations;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;

@@ -299,7 +299,7 @@ fn processes_without_ranks_are_told_by_their_number() {
 
 #[test]
 fn what_is_printed_is_read_back() {
-    use dxt_analyze::topics::signatures::engine::{parse, print};
+    use iosig::{parse, print};
     let found = synthetic(&["hacc", "-n", "4"], &["--level", "local"]);
     struct Words;
     impl print::Operations for Words {

@@ -4,17 +4,17 @@
 use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
 use super::axes::{Axes, columns};
-use super::engine::across::over_members;
-use super::engine::classes::{Class, Repetition, Spatial, class, classes, random_class};
-use super::engine::global::{Direction, Line, globalize};
-use super::engine::tiles::{Lie, Tiling, tilings};
-use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
 use super::views::unrolled;
 use super::words::{file, shown, small, unknown, written};
 use crate::model::{FileId, Run};
 use crate::render::{Cell, Table};
+use iosig::across::over_members;
+use iosig::classes::{Class, Repetition, Spatial, class, classes, random_class};
+use iosig::global::{Direction, Line, globalize};
+use iosig::tiles::{Lie, Tiling, tilings};
+use iosig::{Item, Pattern, Residue, Signature};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

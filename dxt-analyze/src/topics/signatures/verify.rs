@@ -1,12 +1,12 @@
 //! Verification of signatures: reads the trace again, and compares each read and write with the next access of its signature. The code that
 //! expands signatures is independent of the code that recognises them.
 
-use super::engine::Access;
-use super::engine::expand::{Expected, What, expand};
 use super::pass::{Signed, Whose};
 use super::places::{Places, Reading, Taken};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
+use iosig::Access;
+use iosig::expand::{Expected, What, expand};
 use rustc_hash::FxHashMap;
 
 /// Result of verifying signatures against the trace.

@@ -2,11 +2,11 @@
 
 use super::args::{Notation, Options};
 use super::axes::Axes;
-use super::engine::print::nest_text;
-use super::engine::{Loop, iosig};
 use super::names::Names;
 use super::views::unrolled;
 use crate::model::{FileId, Run};
+use iosig::print::nest_text;
+use iosig::{Loop, notation};
 use trace_format::op::Layer;
 
 /// Converts a number to `u64`; saturates at the maximum.
@@ -25,7 +25,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     let operations = Names { run, layer, notation: options.notation };
     match options.notation {
         Notation::Loops => nest_text(nest, &operations),
-        Notation::Iosig => iosig::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
+        Notation::Iosig => notation::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
     }
 }
 

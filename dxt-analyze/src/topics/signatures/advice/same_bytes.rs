@@ -3,8 +3,8 @@
 use super::Signed;
 use crate::model::{FileId, Run, Within};
 use crate::topics::signatures::alike::{Order, groups};
-use crate::topics::signatures::engine::global::{Line, globalize, leaves};
-use crate::topics::signatures::engine::{Loop, Node, Signature};
+use iosig::global::{Line, globalize, leaves};
+use iosig::{Loop, Node, Signature};
 
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::{file, small};
@@ -120,7 +120,7 @@ fn reach_within(nest: &Loop, around: &mut Vec<u64>, first: &mut i128, end: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::signatures::engine::{Leaf, Step};
+    use iosig::{Leaf, Step};
 
     fn read(offset: u64, steps: &[i64]) -> Node {
         let steps = steps.iter().map(|offset| Step { offset: *offset, length: 0 }).collect();

@@ -1,14 +1,8 @@
 //! What the recogniser of signatures costs on decoded columns, on one core, against a plain pass over the same columns: a sum of all their
 //! values. Both are timed in turns, so that a slow moment of the machine hits both; the least of several repetitions. Nothing is asserted,
 //! because a measurement is not a test. Run it by `scripts/bench.sh signatures`.
-//!
-//! The engine needs nothing but the standard library, so it is compiled with this file, without the rest of the analyzer.
 
-#[path = "../src/topics/signatures/engine/mod.rs"]
-#[expect(dead_code, unused_imports, unreachable_pub, reason = "of the engine only the recogniser is measured")]
-mod engine;
-
-use engine::{Access, Limits, Recogniser, Signature};
+use iosig::{Access, Limits, Recogniser, Signature};
 use std::hint::black_box;
 use std::time::Instant;
 

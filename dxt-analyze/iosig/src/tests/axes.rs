@@ -1,7 +1,7 @@
 //! Tests of the classification on five axes, and of the IOSIG notation.
 
 use super::super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal, classes, random_class};
-use super::super::iosig::Notation;
+use super::super::notation::Notation;
 use super::super::print::Operations;
 use super::*;
 
@@ -110,7 +110,7 @@ fn random_accesses_have_a_class_only() {
     }
     let class = random_class(&s.signature(), |op| op == 2, times::FIXED_CV).unwrap();
     assert_eq!(
-        super::super::iosig::pattern_signature(&class),
+        super::super::notation::pattern_signature(&class),
         "{READ, <random, 1>, <single>, <medium, fixed>, <random>}"
     );
     assert_eq!(random_class(&Signature::default(), |_| false, 0.1), None);

@@ -19,9 +19,9 @@
 //! A program writes 100 blocks of 4 KiB, one every 16 KiB and every µs:
 //!
 //! ```
-//! use dxt_analyze::topics::signatures::engine::expand::{Expected, expand};
-//! use dxt_analyze::topics::signatures::engine::print::{Numbered, text};
-//! use dxt_analyze::topics::signatures::engine::{Access, Recogniser};
+//! use iosig::expand::{Expected, expand};
+//! use iosig::print::{Numbered, text};
+//! use iosig::{Access, Recogniser};
 //!
 //! const WRITE: u16 = 1;
 //! let mut recogniser = Recogniser::default();
@@ -44,7 +44,7 @@
 //! - [`expand`]: regenerates accesses from a signature. Shares no arithmetic with loop recognition, so that each checks the other.
 //! - [`global`], [`across`], [`tiles`]: patterns across many ranks or files, summarized as a few lines.
 //! - [`classes`]: classification of patterns on the five axes of the IOSIG papers.
-//! - [`mod@print`], [`parse`], [`iosig`]: text forms.
+//! - [`mod@print`], [`parse`], [`notation`]: text forms.
 
 pub mod access;
 pub mod across;
@@ -52,8 +52,8 @@ pub mod classes;
 mod cursor;
 pub mod expand;
 pub mod global;
-pub mod iosig;
 pub mod nest;
+pub mod notation;
 pub mod parse;
 pub mod print;
 pub mod recognise;
