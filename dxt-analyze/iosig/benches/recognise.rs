@@ -1,6 +1,6 @@
-//! What the recogniser of signatures costs on decoded columns, on one core, against a plain pass over the same columns: a sum of all their
-//! values. Both are timed in turns, so that a slow moment of the machine hits both; the least of several repetitions. Nothing is asserted,
-//! because a measurement is not a test. Run it by `scripts/bench.sh signatures`.
+//! Benchmark of the recogniser on decoded columns, on one core, compared with a plain pass over them: a sum of all values. Both are timed
+//! alternately, so that other load on the machine affects both; the result is the minimum of several repetitions. Nothing is asserted,
+//! because a measurement is not a test. `scripts/bench.sh signatures` runs it.
 
 use iosig::{Access, Limits, Recogniser, Signature};
 use std::hint::black_box;

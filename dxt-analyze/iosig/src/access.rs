@@ -1,5 +1,7 @@
 //! Accesses to files: the input of loop recognition.
 
+use crate::expand::Untimed;
+
 /// One read or write of a contiguous byte range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
@@ -31,9 +33,9 @@ pub struct Accesses<'a> {
 }
 
 impl Access {
-    /// Returns operation, first byte and length: all that loop recognition examines. Times have no influence on it.
+    /// Returns operation, first byte and length (bytes): all that loop recognition examines. Times have no influence on it.
     #[must_use]
-    pub const fn what(&self) -> (u16, u64, u64) {
+    pub const fn untimed(&self) -> Untimed {
         (self.op, self.offset, self.length)
     }
 }

@@ -1,11 +1,10 @@
 //! Classification of patterns, and of accesses without a loop, on the five axes of IOSIG: spatial order, size, repetition, intervals,
 //! operation.
 
-use super::global::{leaves, like};
-use super::nest::{Leaf, Loop, Node};
-use super::signature::{Residue, Signature};
-pub use super::succession::Spatial;
-use super::times::Intervals;
+use crate::nest::{Leaf, Loop, Node, Step};
+use crate::signature::{Residue, Signature};
+pub use crate::succession::Spatial;
+use crate::times::Intervals;
 
 /// Page size in bytes, the boundary between small and large requests.
 pub const PAGE: u64 = 4096;
@@ -85,7 +84,8 @@ impl Class {
 
 /// Returns the class of each pattern in a signature, in the order of the patterns.
 ///
-/// `writes` returns true for operations that write. `limit` is the maximum coefficient of variation at which intervals count as fixed.
+/// `writes` returns true for operations that write. `limit` is the maximum coefficient of variation at which intervals count as fixed, such
+/// as [`FIXED_CV`](crate::FIXED_CV).
 #[must_use]
 pub fn classes(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Vec<Class> {
     // Sorted by shape, so that equal loop nests are adjacent: this avoids comparing all pairs.
@@ -95,7 +95,7 @@ pub fn classes(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) 
     let mut again = vec![false; by_shape.len()];
     for pair in by_shape.windows(2) {
         if let [(_, _, i, a), (_, _, j, b)] = pair
-            && like(a, b)
+            && a.equals_but_offsets(b)
         {
             for at in [*i, *j] {
                 if let Some(again) = again.get_mut(at) {
@@ -112,11 +112,10 @@ fn shape(l: &Loop) -> u64 {
 }
 
 /// Returns the class of one loop nest. `again`: true if the stream of accesses contains elsewhere a nest that is equal except for offsets
-/// and times.
+/// and times. `writes` and `limit` are those of [`classes`].
 #[must_use]
 pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64) -> Class {
-    let mut all: Vec<&Leaf> = Vec::new();
-    leaves(nest, &mut |leaf| all.push(leaf));
+    let all = nest.leaves();
     let lengths = lengths(nest);
     let several =
         all.iter().any(|l| l.length != lengths.0) || all.iter().any(|l| l.steps.iter().any(|s| s.length != 0));
@@ -137,7 +136,7 @@ pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64)
     }
 }
 
-pub(super) fn size((least, most): (u64, u64)) -> Size {
+pub(crate) fn size((least, most): (u64, u64)) -> Size {
     if most < PAGE {
         Size::Small
     } else if least > PAGE {
@@ -151,7 +150,7 @@ pub(super) fn size((least, most): (u64, u64)) -> Size {
 
 /// Returns the length of the shortest and of the longest request, in bytes. Lengths are linear in loop indices, so their extremes are at
 /// the ends of loops.
-pub(super) fn lengths(nest: &Loop) -> (u64, u64) {
+pub(crate) fn lengths(nest: &Loop) -> (u64, u64) {
     fn add(l: &Loop, counts: &mut Vec<u64>, out: &mut (u64, u64)) {
         counts.push(l.count);
         for node in &l.body {
@@ -186,8 +185,7 @@ fn intervals(l: &Loop, each: &mut dyn FnMut(&Intervals)) {
 }
 
 /// Returns the spatial order of a loop nest's accesses.
-#[must_use]
-pub fn spatial(nest: &Loop) -> Spatial {
+fn spatial(nest: &Loop) -> Spatial {
     // Descend to the first loop whose body is more than one inner loop.
     let mut at = nest;
     while let [Node::Loop(inner)] = at.body.as_slice() {
@@ -249,7 +247,7 @@ fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
         at = inner;
     }
     let mut bytes = Some(bytes);
-    let mut follows = |(count, step): &(&u64, &super::nest::Step)| {
+    let mut follows = |(count, step): &(&u64, &Step)| {
         let ends = bytes.is_some_and(|bytes| bytes > 0 && bytes == i128::from(step.offset));
         bytes = bytes.and_then(|bytes| bytes.checked_mul(i128::from(**count)));
         ends
@@ -258,7 +256,7 @@ fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     counts.iter().rev().zip(&leaf.steps).take(most).take_while(|pair| follows(pair)).count()
 }
 
-/// Returns the class of the accesses without a loop in a signature; `None` if there are none.
+/// Returns the class of the accesses without a loop in a signature; `None` if there are none. `writes` and `limit` are those of [`classes`].
 #[must_use]
 pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<Class> {
     let sum: Residue = signature.residue_sum();

@@ -1,11 +1,11 @@
 //! Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access with the prediction
 //! only.
 
-use super::access::Access;
-use super::nest::{Loop, MAX_DEPTH, Node, Step, moved};
-use super::run::Took;
-use super::stack::Element;
-use super::times::Intervals;
+use crate::access::Access;
+use crate::nest::{Loop, MAX_DEPTH, Node, Step, moved};
+use crate::run::Took;
+use crate::stack::Element;
+use crate::times::Intervals;
 
 /// State of an access in a loop body (leaf). `values[k]` is (offset, length) at the start of the current iteration of the k-th loop around
 /// it; k = 0 is the innermost loop, so `values[0]` is the next access.
@@ -46,7 +46,7 @@ enum Mark {
 
 /// Cursor that predicts the accesses of the loop nest on top of the stack.
 #[derive(Debug)]
-pub(super) struct NestCursor {
+pub(crate) struct NestCursor {
     code: Vec<Code>,
     slots: Vec<LeafState>,
     loops: Vec<LoopState>,
@@ -65,7 +65,7 @@ pub(super) struct NestCursor {
 }
 
 impl NestCursor {
-    pub(super) fn new(nest: &Loop, element: &Element, watch: u64) -> Self {
+    pub(crate) fn new(nest: &Loop, element: &Element, watch: u64) -> Self {
         let mut cursor = Self {
             code: Vec::new(),
             slots: Vec::new(),
@@ -147,7 +147,7 @@ impl NestCursor {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, access: &Access) -> Took {
+    pub(crate) fn take(&mut self, access: &Access) -> Took {
         let Some(Code::Leaf(slot)) = self.code.get(self.at) else { return Took::No };
         let Some(slot) = self.slots.get(*slot) else { return Took::No };
         let (offset, length) = slot.values[0];
@@ -236,7 +236,7 @@ impl NestCursor {
     }
 
     /// Writes the complete iterations and their intervals into `element`, and resets the interval sums.
-    pub(super) fn sync(&mut self, element: &mut Element) {
+    pub(crate) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;
             let mut times = self.loops.iter_mut().map(|l| std::mem::take(&mut l.times));
@@ -249,12 +249,12 @@ impl NestCursor {
     }
 
     /// Returns the number of accesses in the current, incomplete iteration.
-    pub(super) fn pending(&self) -> u64 {
+    pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
 
     /// Returns the accesses of the incomplete iteration as separate nodes. [`NestCursor::sync`] must have been called for `nest`.
-    pub(super) fn partial(&self, nest: &Loop) -> Vec<Node> {
+    pub(crate) fn partial(&self, nest: &Loop) -> Vec<Node> {
         let mut out = Vec::new();
         if self.pending > 0 {
             let body: Vec<Node> = nest.body.iter().map(|n| n.at_iteration(self.loops[0].done)).collect();
@@ -295,7 +295,7 @@ impl NestCursor {
         }
     }
 
-    pub(super) fn set_watch(&mut self, watch: u64) {
+    pub(crate) fn set_watch(&mut self, watch: u64) {
         self.watch = watch;
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! Independent of loop recognition: each access is computed from its loop indices, never from the previous access.
 
-use super::nest::{Leaf, Loop, Node};
-use super::signature::{Item, Pattern, Signature};
+use crate::nest::{Leaf, Loop, Node};
+use crate::signature::{Item, Pattern, Signature};
 
-/// Operation, first byte and length of an access.
-pub type What = (u16, u64, u64);
+/// Operation number, first byte, and length in bytes of an access, as returned by [`Access::untimed`](crate::Access::untimed).
+pub type Untimed = (u16, u64, u64);
 
 /// Next access, or next group of accesses, that a signature predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Single access of a loop nest.
-    Access(What),
+    Access(Untimed),
     /// Residue: successive accesses without a loop, of which only the totals are known.
     Unknown {
         /// Number of these accesses.
@@ -59,7 +59,7 @@ pub struct Expansion<'a> {
 const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {
-    fn resolve(&self, leaf: &Leaf) -> What {
+    fn resolve(&self, leaf: &Leaf) -> Untimed {
         let (mut offset, mut length) = (i128::from(leaf.offset), i128::from(leaf.length));
         for (step, level) in leaf.steps.iter().zip(self.levels.iter().rev()) {
             offset = offset.wrapping_add(i128::from(step.offset).wrapping_mul(i128::from(level.index)));
@@ -79,9 +79,9 @@ impl Expansion<'_> {
 }
 
 impl Iterator for Expansion<'_> {
-    type Item = What;
+    type Item = Untimed;
 
-    fn next(&mut self) -> Option<What> {
+    fn next(&mut self) -> Option<Untimed> {
         self.idle = 0;
         loop {
             self.idle += 1;

@@ -9,12 +9,12 @@
 //!
 //! The formula also holds for lengths, and for the counts of inner loops with their `count_steps`.
 
-use super::times::Intervals;
+use crate::times::Intervals;
 
 /// Maximum depth of a loop nest.
-pub const MAX_DEPTH: usize = 8;
+pub(crate) const MAX_DEPTH: usize = 8;
 /// Maximum number of accesses (leaves) in the inner loops of a nest that the recogniser builds.
-pub const MAX_LEAVES: usize = 1024;
+pub(crate) const MAX_LEAVES: usize = 1024;
 
 /// Change of an access (leaf) from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub struct Step {
 /// Access in a loop body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Operation number, as in [`super::Access::op`].
+    /// Operation number, as in [`crate::Access::op`].
     pub op: u16,
     /// First byte accessed in the first iteration of all loops around this access.
     pub offset: u64,
@@ -60,11 +60,11 @@ pub enum Node {
     Loop(Loop),
 }
 
-pub(super) fn delta(from: u64, to: u64) -> i64 {
+pub(crate) fn delta(from: u64, to: u64) -> i64 {
     to.wrapping_sub(from).cast_signed()
 }
 
-pub(super) fn moved(value: u64, step: i64, times: u64) -> u64 {
+pub(crate) fn moved(value: u64, step: i64, times: u64) -> u64 {
     value.wrapping_add(step.cast_unsigned().wrapping_mul(times))
 }
 
@@ -117,21 +117,48 @@ impl Loop {
         })
     }
 
-    /// Returns the depth of the loop nest; 1 without inner loops.
+    /// Returns the accesses in the loop bodies of the nest, in order.
     #[must_use]
-    pub fn depth(&self) -> usize {
+    pub fn leaves(&self) -> Vec<&Leaf> {
+        fn add<'a>(nest: &'a Loop, out: &mut Vec<&'a Leaf>) {
+            for node in &nest.body {
+                match node {
+                    Node::Leaf(leaf) => out.push(leaf),
+                    Node::Loop(inner) => add(inner, out),
+                }
+            }
+        }
+        let mut out = Vec::new();
+        add(self, &mut out);
+        out
+    }
+
+    /// True if both nests are equal except for offsets and times.
+    pub(crate) fn equals_but_offsets(&self, other: &Self) -> bool {
+        self.count == other.count
+            && self.count_steps == other.count_steps
+            && self.body.len() == other.body.len()
+            && self.body.iter().zip(&other.body).all(|(a, b)| match (a, b) {
+                (Node::Leaf(a), Node::Leaf(b)) => a.op == b.op && a.length == b.length && a.steps == b.steps,
+                (Node::Loop(a), Node::Loop(b)) => a.equals_but_offsets(b),
+                _ => false,
+            })
+    }
+
+    /// Returns the depth of the loop nest; 1 without inner loops.
+    pub(crate) fn depth(&self) -> usize {
         1 + self.body.iter().map(Node::depth).max().unwrap_or(0)
     }
 }
 
 impl Leaf {
-    pub(super) const fn of(op: u16, offset: u64, length: u64) -> Self {
+    pub(crate) const fn of(op: u16, offset: u64, length: u64) -> Self {
         Self { op, offset, length, steps: Vec::new() }
     }
 }
 
 impl Node {
-    pub(super) const fn leaf(op: u16, offset: u64, length: u64) -> Self {
+    pub(crate) const fn leaf(op: u16, offset: u64, length: u64) -> Self {
         Self::Leaf(Leaf::of(op, offset, length))
     }
 
@@ -151,7 +178,7 @@ impl Node {
     }
 
     /// Returns the first byte of this node's first access.
-    pub(super) fn first(&self) -> u64 {
+    pub(crate) fn first(&self) -> u64 {
         match self {
             Self::Leaf(leaf) => leaf.offset,
             Self::Loop(l) => l.body.first().map_or(0, Self::first),
@@ -159,8 +186,7 @@ impl Node {
     }
 
     /// Returns the depth of the loop nest; 0 for an access.
-    #[must_use]
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Leaf(_) => 0,
             Self::Loop(l) => l.depth(),
@@ -168,18 +194,16 @@ impl Node {
     }
 
     /// Returns the number of accesses in loop bodies (leaves), regardless of iteration counts.
-    #[must_use]
-    pub fn leaves(&self) -> usize {
+    pub(crate) fn leaf_count(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
-            Self::Loop(l) => l.body.iter().map(Self::leaves).sum(),
+            Self::Loop(l) => l.body.iter().map(Self::leaf_count).sum(),
         }
     }
 
     /// Returns the number of leaves (accesses in loop bodies) and loops. Of several ways to describe the same accesses, the recogniser
     /// chooses the one with the lowest cost.
-    #[must_use]
-    pub fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
             Self::Loop(l) => 1 + l.body.iter().map(Self::cost).sum::<usize>(),
@@ -187,7 +211,7 @@ impl Node {
     }
 
     /// Returns the loop and the access in its body if this node is a run: a loop over a single access.
-    pub(super) fn as_run(&self) -> Option<(&Loop, &Leaf)> {
+    pub(crate) fn as_run(&self) -> Option<(&Loop, &Leaf)> {
         match self {
             Self::Loop(l) => match l.body.as_slice() {
                 [Self::Leaf(leaf)] => Some((l, leaf)),
@@ -199,7 +223,7 @@ impl Node {
 
     /// True if `a`, `b`, `c` can be three successive iterations of one node. `open`: true if `c` may be a loop that still grows; loops `a`,
     /// `b` and `c` must then have equal counts.
-    pub(super) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
+    pub(crate) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
         match (a, b, c) {
             (Self::Leaf(a), Self::Leaf(b), Self::Leaf(c)) => {
                 a.op == b.op
@@ -224,7 +248,7 @@ impl Node {
 
     /// Converts a node of the first iteration to a node of the loop's body, by adding the step to `next`, the same node in the second
     /// iteration. See [`Node::in_line`].
-    pub(super) fn take_step(&mut self, next: &Self) {
+    pub(crate) fn take_step(&mut self, next: &Self) {
         match (self, next) {
             (Self::Leaf(a), Self::Leaf(b)) => {
                 a.steps.push(Step { offset: delta(a.offset, b.offset), length: delta(a.length, b.length) });
@@ -240,7 +264,7 @@ impl Node {
     }
 
     /// Adds the intervals of `other`, the same node in another iteration.
-    pub(super) fn merge_times(&mut self, other: &Self) {
+    pub(crate) fn merge_times(&mut self, other: &Self) {
         if let (Self::Loop(a), Self::Loop(b)) = (self, other) {
             a.times.merge(&b.times);
             for (a, b) in a.body.iter_mut().zip(&b.body) {
@@ -274,7 +298,7 @@ impl Node {
 
     /// Changes this node's start values to those in iteration `index` of the outermost loop around it, and keeps the steps: the loop then
     /// begins with that iteration. `u64::MAX` stands for the iteration before the first.
-    pub(super) fn shift(&mut self, index: u64) {
+    pub(crate) fn shift(&mut self, index: u64) {
         match self {
             Self::Leaf(leaf) => {
                 if let Some(step) = leaf.steps.last().copied() {
@@ -294,8 +318,7 @@ impl Node {
     }
 
     /// True if both nodes are equal except for times.
-    #[must_use]
-    pub fn same(&self, other: &Self) -> bool {
+    pub(crate) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Leaf(a), Self::Leaf(b)) => a == b,
             (Self::Loop(a), Self::Loop(b)) => {
@@ -307,22 +330,9 @@ impl Node {
             _ => false,
         }
     }
-
-    /// Returns the number of accesses over all iterations. `None` if an iteration count varies, or if the number exceeds `u64`. Takes time
-    /// linear in the number of nodes.
-    #[must_use]
-    pub fn accesses(&self) -> Option<u64> {
-        match self {
-            Self::Leaf(_) => Some(1),
-            Self::Loop(l) if l.count_steps.iter().all(|s| *s == 0) => {
-                l.body.iter().try_fold(0_u64, |sum, n| sum.checked_add(n.accesses()?))?.checked_mul(l.count)
-            }
-            Self::Loop(_) => None,
-        }
-    }
 }
 
 /// Returns the [`Node::shape`] of an access of operation `op` without loops around it.
-pub(super) fn shape_of_leaf(op: u16) -> u64 {
+pub(crate) fn shape_of_leaf(op: u16) -> u64 {
     mix(1, u64::from(op))
 }

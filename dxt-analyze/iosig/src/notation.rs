@@ -15,10 +15,9 @@
 
 use std::fmt::Write;
 
-use super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
-use super::global::leaves;
-use super::nest::{Leaf, Loop, Node};
-use super::print::Operations;
+use crate::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
+use crate::nest::{Leaf, Loop, Node};
+use crate::text::Operations;
 
 /// Writer of the notation, with its parameters.
 pub struct Notation<'a> {
@@ -34,17 +33,16 @@ impl Notation<'_> {
     /// Formats a loop nest in the notation.
     #[must_use]
     pub fn nest(&self, nest: &Loop) -> String {
+        let leaves = nest.leaves();
         let mut names: Vec<String> = Vec::new();
-        let mut first = None;
-        leaves(nest, &mut |leaf| {
-            let name = self.operations.name(leaf.op);
+        for name in leaves.iter().map(|leaf| self.operations.name(leaf.op)) {
             if !names.contains(&name) {
                 names.push(name);
             }
-            first = first.or(Some(leaf.offset));
-        });
+        }
+        let first = leaves.first().map_or(0, |leaf| leaf.offset);
         let several = names.len() > 1;
-        let mut out = format!("{{{}, {}, {}, {}, ", names.join("+"), self.file, first.unwrap_or(0), dimension(nest));
+        let mut out = format!("{{{}, {}, {}, {}, ", names.join("+"), self.file, first, dimension(nest));
         match nest.body.as_slice() {
             [Node::Leaf(leaf)] => {
                 let _ = write!(out, "({}{}), {}, 1}}", self.leaf(leaf, several), self.temporal(nest), nest.count);
@@ -138,8 +136,7 @@ fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {
 }
 
 /// Returns the notation's dimension: the loop depth, plus one if a loop body has several accesses.
-#[must_use]
-pub fn dimension(nest: &Loop) -> usize {
+fn dimension(nest: &Loop) -> usize {
     fn several(l: &Loop) -> bool {
         l.body.iter().filter(|n| matches!(n, Node::Leaf(_))).count() > 1
             || l.body.iter().any(|n| matches!(n, Node::Loop(inner) if several(inner)))

@@ -4,12 +4,12 @@
 //! pushed onto the stack (`stack`), where three successive iterations that differ by equal steps become a loop. `resplit` and `turn`
 //! correct loops that include accesses of other loops. Memory is bounded, except for the resulting signature.
 
-use super::access::{Access, Accesses};
-use super::cursor::NestCursor;
-use super::nest::Node;
-use super::run::{RunCursor, Took};
-use super::signature::{Item, Pattern, Residue, Signature};
-use super::stack::{Element, KEPT, LONGEST, Ring, Stack};
+use crate::access::{Access, Accesses};
+use crate::cursor::NestCursor;
+use crate::nest::Node;
+use crate::run::{RunCursor, Took};
+use crate::signature::{Item, Pattern, Residue, Signature};
+use crate::stack::{Element, KEPT, LONGEST, Ring, Stack};
 
 /// Number of pending accesses that are emitted in one step. After that, the ring still holds three iterations of the longest loop body.
 const PASSED: usize = 32;
@@ -87,9 +87,8 @@ impl Recogniser {
         }
     }
 
-    /// Adds the first calls of `calls` while they continue the current run (loop over a single access), and returns their number.
-    ///
-    /// The caller must pass the next call to [`Self::push`].
+    /// Adds the first of `calls`, all of operation `op`, while they continue the current run (loop over a single access). Returns their
+    /// number, which may be 0. The caller must pass the next call to [`Self::push`]. Faster than [`Self::push`] for long runs.
     pub fn push_expected(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         let Cursor::Run(run) = &mut self.cursor else { return 0 };
         let taken = run.take_all(op, calls);
@@ -99,7 +98,7 @@ impl Recogniser {
 
     /// Adds the next accesses of the stream.
     #[cfg(test)]
-    pub(super) fn push_all(&mut self, accesses: &[Access]) {
+    pub(crate) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));
     }
 
@@ -248,7 +247,7 @@ impl Recogniser {
             }
         }
         let mut follow = self.stack.reduce(false);
-        let mut left: u64 = partial.iter().map(|n| super::stack::totals(n).0).sum();
+        let mut left: u64 = partial.iter().map(|n| crate::stack::totals(n).0).sum();
         for node in partial {
             let start_ns = self.back_to(left, after).start_ns;
             let element = Element::of_node(node, start_ns, start_ns, start_ns);

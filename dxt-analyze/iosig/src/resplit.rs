@@ -8,15 +8,15 @@
 //!
 //! For the third correction see `turn`.
 
-use super::access::Access;
-use super::nest::{Leaf, Loop, Node, Step, delta, moved};
-use super::stack::{Element, NEAR, Ring, Stack};
-use super::times::Intervals;
+use crate::access::Access;
+use crate::nest::{Leaf, Loop, Node, Step, delta, moved};
+use crate::stack::{Element, NEAR, Ring, Stack};
+use crate::times::Intervals;
 
 impl Stack {
     /// Counts a step. Returns the longest period that the last access may continue; `None` if it cannot continue any.
     #[inline]
-    pub(super) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
+    pub(crate) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;
         let far = self.reach_of_accesses.step(|| ring.may_repeat_far(most));
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
@@ -24,7 +24,7 @@ impl Stack {
 
     /// Searches for a period of up to `longest` accesses in the latest raw accesses, and replaces these by a loop. True if a loop was
     /// built.
-    pub(super) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
+    pub(crate) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
         for period in 1..=longest {
@@ -90,7 +90,7 @@ impl Stack {
     }
 
     /// Extends the loop on top of the stack by preceding elements, while they are the iteration before its first one.
-    pub(super) fn absorb_back(&mut self) {
+    pub(crate) fn absorb_back(&mut self) {
         while self.absorb_one().is_some() {}
     }
 
@@ -200,7 +200,7 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
 }
 
 /// Returns a loop body that consists of `leaves`, with sequences of three or more that form a run as inner loops.
-pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
+pub(crate) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
     while let Some(first) = rest.first() {

@@ -1,13 +1,13 @@
 //! Fast path for a run (loop over a single access with constant strides): a few instructions per access.
 
-use super::access::{Access, Accesses};
-use super::nest::{Leaf, Loop, moved};
-use super::stack::Element;
-use super::times::Intervals;
+use crate::access::{Access, Accesses};
+use crate::nest::{Leaf, Loop, moved};
+use crate::stack::Element;
+use crate::times::Intervals;
 
 /// Result of comparing an access with the one that a cursor predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Took {
+pub(crate) enum Took {
     /// The access is not the predicted one.
     No,
     /// The access is the predicted one.
@@ -18,7 +18,7 @@ pub(super) enum Took {
 
 /// Cursor that predicts the accesses of the run on top of the stack.
 #[derive(Debug)]
-pub(super) struct RunCursor {
+pub(crate) struct RunCursor {
     op: u16,
     offset: u64,
     length: u64,
@@ -37,7 +37,7 @@ pub(super) struct RunCursor {
 }
 
 impl RunCursor {
-    pub(super) fn new(run: &Loop, leaf: &Leaf, element: &Element, watch: u64) -> Self {
+    pub(crate) fn new(run: &Loop, leaf: &Leaf, element: &Element, watch: u64) -> Self {
         let step = leaf.steps.last().copied().unwrap_or_default();
         Self {
             op: leaf.op,
@@ -59,7 +59,7 @@ impl RunCursor {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, access: &Access) -> Took {
+    pub(crate) fn take(&mut self, access: &Access) -> Took {
         if access.offset != self.offset || access.length != self.length || access.op != self.op {
             return Took::No;
         }
@@ -79,7 +79,7 @@ impl RunCursor {
 
     /// Adds the first calls of `calls` while they are the predicted ones, and returns their number. Stops before a call for which the
     /// result would be [`Took::Watch`]. A call starts `calls.shift` ns after its `start`.
-    pub(super) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
+    pub(crate) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         if op != self.op {
             return 0;
         }
@@ -120,8 +120,8 @@ impl RunCursor {
     }
 
     /// Writes the accesses added since the last call into `element`, and resets the interval sums.
-    pub(super) fn sync(&mut self, element: &mut Element) {
-        if let super::nest::Node::Loop(run) = &mut element.node {
+    pub(crate) fn sync(&mut self, element: &mut Element) {
+        if let crate::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;
             run.times.merge(&Intervals { count: self.intervals, sum_ns: self.sum_ns, sum_squares: self.sum_squares });
         }
@@ -135,7 +135,7 @@ impl RunCursor {
         }
     }
 
-    pub(super) fn set_watch(&mut self, watch: u64) {
+    pub(crate) fn set_watch(&mut self, watch: u64) {
         self.watch = watch;
     }
 }

@@ -1,9 +1,9 @@
 //! Signatures, the result of loop recognition: loop nests, and residue (accesses without a loop), in the order of the accesses.
 
-use super::access::Access;
-use super::nest::{Leaf, Loop, Node, Step};
-use super::succession::Succession;
-use super::times::Intervals;
+use crate::access::Access;
+use crate::nest::{Leaf, Loop, Node, Step};
+use crate::succession::Succession;
+use crate::times::Intervals;
 
 /// Loop nest in a signature, with its totals.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// Returns successive accesses as a pattern: a loop of one iteration.
-    pub(super) fn once(accesses: &[Access], position: u64) -> Self {
+    pub(crate) fn once(accesses: &[Access], position: u64) -> Self {
         let leaf = |access: &Access| {
             Node::Leaf(Leaf { steps: vec![Step::default()], ..Leaf::of(access.op, access.offset, access.length) })
         };
@@ -84,11 +84,11 @@ impl Residue {
     pub const FEW: usize = 64;
 
     /// Creates an empty residue (accesses without a loop), to be item number `items` (from 0) of its signature.
-    pub(super) fn behind(items: usize) -> Self {
+    pub(crate) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, access: &Access, position: u64) {
+    pub(crate) fn add(&mut self, access: &Access, position: u64) {
         if self.accesses == 0 {
             self.position = position;
             self.start_ns = access.start_ns;
@@ -120,7 +120,7 @@ impl Residue {
     }
 
     /// Adds a node that exceeds the limit on items. `times`: start of the node's first access, and start and end of its last access, in ns.
-    pub(super) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
+    pub(crate) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
             self.start_ns = times[0];

@@ -4,34 +4,34 @@
 //! Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008):
 //! the last elements are compared with those one and two periods before, for each period up to a bound.
 
-use super::access::{Access, Accesses};
-use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
-use super::times::Intervals;
+use crate::access::{Access, Accesses};
+use crate::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
+use crate::times::Intervals;
 
 /// Number of raw accesses in the ring buffer.
-pub(super) const KEPT: usize = 256;
+pub(crate) const KEPT: usize = 256;
 /// Maximum length of a loop body. Three iterations of it fit into the ring buffer.
-pub(super) const LONGEST: usize = 64;
+pub(crate) const LONGEST: usize = 64;
 /// Maximum body length that is searched for at each step; longer bodies are searched for only after a sample indicates one.
-pub(super) const NEAR: usize = 16;
+pub(crate) const NEAR: usize = 16;
 
 /// Ring buffer of the latest raw accesses.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     last: [Access; KEPT],
     /// Offsets of the accesses, stored twice, so that the latest ones are always contiguous.
     offsets: [u64; 2 * KEPT],
     /// Number of accesses pushed so far.
-    pub(super) total: u64,
+    pub(crate) total: u64,
 }
 
 impl Ring {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { last: [Access::default(); KEPT], offsets: [0; 2 * KEPT], total: 0 }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, access: &Access) {
+    pub(crate) fn push(&mut self, access: &Access) {
         let at = self.total as usize % KEPT;
         self.last[at] = *access;
         self.offsets[at] = access.offset;
@@ -40,7 +40,7 @@ impl Ring {
     }
 
     /// Pushes the first `count` of `calls`; stores only the last ones, those that fit.
-    pub(super) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
+    pub(crate) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
         let passed = count.saturating_sub(KEPT);
         self.total += passed as u64;
         let places = calls.offset.iter().zip(calls.length).zip(calls.start.iter().zip(calls.end));
@@ -52,14 +52,14 @@ impl Ring {
 
     /// Returns the access that is `by` positions before the last one.
     #[inline]
-    pub(super) fn back(&self, by: usize) -> &Access {
+    pub(crate) fn back(&self, by: usize) -> &Access {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
     /// True if, for any period up to [`NEAR`], the offsets of the last access and of those one and two periods before grow by a constant
     /// step. Mostly false.
     #[inline]
-    pub(super) fn may_repeat(&self) -> bool {
+    pub(crate) fn may_repeat(&self) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
         let Some(last) = self.offsets.get(end - (2 * NEAR + 1)..end) else { return true };
         let Ok(last) = <&[u64; 2 * NEAR + 1]>::try_from(last) else { return true };
@@ -75,7 +75,7 @@ impl Ring {
 
     /// True if, for any period above [`NEAR`], the last two accesses may continue a loop: the offsets of each of them and of the accesses
     /// one and two periods before it grow by a constant step.
-    pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
+    pub(crate) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
         if self.len() >= 3 * LONGEST && !self.first_may_repeat_far(end) {
             return false;
@@ -104,32 +104,32 @@ impl Ring {
     }
 
     /// Returns the number of accesses in the ring.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.total.min(KEPT as u64) as usize
     }
 }
 
 /// Access or loop nest on the stack.
 #[derive(Clone, Debug)]
-pub(super) struct Element {
-    pub(super) node: Node,
-    pub(super) shape: u64,
+pub(crate) struct Element {
+    pub(crate) node: Node,
+    pub(crate) shape: u64,
     /// First byte of the first access; a comparison of it rejects most candidates.
-    pub(super) first: u64,
-    pub(super) accesses: u64,
-    pub(super) bytes: u128,
-    pub(super) start_ns: u64,
+    pub(crate) first: u64,
+    pub(crate) accesses: u64,
+    pub(crate) bytes: u128,
+    pub(crate) start_ns: u64,
     /// Start of the last access, in ns.
-    pub(super) last_start_ns: u64,
+    pub(crate) last_start_ns: u64,
     /// End of the last access, in ns.
-    pub(super) end_ns: u64,
+    pub(crate) end_ns: u64,
     /// Start of the last iteration, in ns; `None` if unknown.
-    pub(super) iteration_ns: Option<u64>,
+    pub(crate) iteration_ns: Option<u64>,
 }
 
 impl Element {
     #[inline]
-    pub(super) fn of_access(access: &Access) -> Self {
+    pub(crate) fn of_access(access: &Access) -> Self {
         Self {
             node: Node::leaf(access.op, access.offset, access.length),
             shape: shape_of_leaf(access.op),
@@ -144,7 +144,7 @@ impl Element {
     }
 
     /// Creates an element from a node without loops around it.
-    pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
+    pub(crate) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
             shape: node.shape(),
@@ -159,13 +159,13 @@ impl Element {
         }
     }
 
-    pub(super) fn is_leaf(&self) -> bool {
+    pub(crate) fn is_leaf(&self) -> bool {
         matches!(self.node, Node::Leaf(_))
     }
 }
 
 /// Returns the number of accesses and of bytes of a node without loops around it. Visits single iterations only if they differ.
-pub(super) fn totals(node: &Node) -> (u64, u128) {
+pub(crate) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
         Node::Loop(l) => {
@@ -205,14 +205,14 @@ fn is_constant(node: &Node) -> bool {
 /// of a long body is longer than the distance between samples. So a sample falls into it, and the search is enabled until the iteration is
 /// complete.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     steps: u32,
     until: u32,
 }
 
 impl Reach {
     /// Counts a step. `sample` returns true if a long period is likely. Returns true if long periods are to be searched for.
-    pub(super) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
         if self.steps.is_multiple_of(NEAR as u32) && sample() {
@@ -228,38 +228,38 @@ impl Reach {
 
 /// Stack of accesses and loop nests.
 #[derive(Debug)]
-pub(super) struct Stack {
-    pub(super) elements: Vec<Element>,
+pub(crate) struct Stack {
+    pub(crate) elements: Vec<Element>,
     /// Number of elements on top of the stack that are single accesses.
-    pub(super) leaves: usize,
+    pub(crate) leaves: usize,
     /// Maximum length of a loop body.
-    pub(super) longest: usize,
+    pub(crate) longest: usize,
     /// Schedule of the search for long periods of stack elements.
     reach: Reach,
     /// Schedule of the search for long periods of raw accesses.
-    pub(super) reach_of_accesses: Reach,
+    pub(crate) reach_of_accesses: Reach,
 }
 
 impl Stack {
-    pub(super) fn new(longest: usize) -> Self {
+    pub(crate) fn new(longest: usize) -> Self {
         Self { elements: Vec::new(), leaves: 0, longest, reach: Reach::default(), reach_of_accesses: Reach::default() }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, element: Element) {
+    pub(crate) fn push(&mut self, element: Element) {
         self.leaves = if element.is_leaf() { self.leaves + 1 } else { 0 };
         self.elements.push(element);
     }
 
-    pub(super) fn count_leaves(&mut self) {
+    pub(crate) fn count_leaves(&mut self) {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
     /// Replaces groups of elements on top of the stack by loops, until there are no more such groups. True if there were any.
     ///
     /// `open`: true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
-    /// [`Stack::resplit`](super::resplit), which examines more of them.
-    pub(super) fn reduce(&mut self, mut open: bool) -> bool {
+    /// [`Stack::resplit`](crate::resplit), which examines more of them.
+    pub(crate) fn reduce(&mut self, mut open: bool) -> bool {
         if self.leaves >= 3 * self.longest {
             return false;
         }
@@ -316,7 +316,7 @@ impl Stack {
                 return false;
             }
             if !a.is_leaf() {
-                leaves += a.node.leaves();
+                leaves += a.node.leaf_count();
                 if leaves > MAX_LEAVES || a.node.depth() >= MAX_DEPTH {
                     return false;
                 }
@@ -365,7 +365,7 @@ impl Stack {
     }
 
     /// Returns the iteration count at which the loop on top is as long as an earlier loop of the same shape; `u64::MAX` if there is none.
-    pub(super) fn watch(&self) -> u64 {
+    pub(crate) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };
         let reach = if self.reach.is_far() { self.longest } else { self.longest.min(NEAR) };

@@ -1,6 +1,6 @@
 //! Spatial order of accesses that form no loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
 
-use super::nest::delta;
+use crate::nest::delta;
 
 /// Spatial order of successive accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub struct Succession {
 impl Succession {
     /// Adds the next access of the stream.
     #[inline]
-    pub(super) fn add(&mut self, offset: u64, length: u64) {
+    pub(crate) fn add(&mut self, offset: u64, length: u64) {
         let end = offset.wrapping_add(length);
         if let Some((first, until)) = self.last {
             let stride = delta(first, offset);
@@ -54,12 +54,12 @@ impl Succession {
     }
 
     /// Forgets the last access: the next access is not its successor.
-    pub(super) const fn interrupt(&mut self) {
+    pub(crate) const fn interrupt(&mut self) {
         self.last = None;
     }
 
     /// Adds the counts of another section of the stream.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;
         self.adjacent += other.adjacent;

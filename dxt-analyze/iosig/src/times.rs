@@ -18,7 +18,7 @@ pub struct Intervals {
 impl Intervals {
     /// Adds the interval between two start times.
     #[inline]
-    pub fn record(&mut self, from_ns: u64, to_ns: u64) {
+    pub(crate) fn record(&mut self, from_ns: u64, to_ns: u64) {
         // If the clock went backward, the interval is 0. Masked to i64, which x86-64 and AArch64 convert to f64 in one instruction.
         let ns = (to_ns.saturating_sub(from_ns) & (u64::MAX >> 1)).cast_signed() as f64;
         self.count = self.count.saturating_add(1);
@@ -27,7 +27,7 @@ impl Intervals {
     }
 
     /// Adds the intervals of `other`.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.sum_ns += other.sum_ns;
         self.sum_squares += other.sum_squares;
@@ -35,8 +35,7 @@ impl Intervals {
 
     /// Returns `count` intervals with the same mean and spread: an estimate for a part of a loop, if only the sums of the whole loop are
     /// known.
-    #[must_use]
-    pub fn scaled(&self, count: u64) -> Self {
+    pub(crate) fn scaled(&self, count: u64) -> Self {
         if self.count == 0 {
             return Self::default();
         }

@@ -3,14 +3,14 @@
 //! A run may include the end of one iteration together with the start of the next. The recognised nest then has other iteration boundaries
 //! than the program. If the nest ends within an iteration, and the accesses before it are the rest of that iteration, the nest is rotated.
 
-use super::nest::{Leaf, Node, moved};
-use super::resplit::compact;
-use super::stack::{Ring, Stack};
+use crate::nest::{Leaf, Node, moved};
+use crate::resplit::compact;
+use crate::stack::{Ring, Stack};
 
 impl Stack {
     /// Rotates the nest on top of the stack if the accesses before it complete its last, incomplete iteration, which has `partial`
     /// accesses. After that, all iterations are complete.
-    pub(super) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
+    pub(crate) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }
 

@@ -1,52 +1,52 @@
 //! Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts them.
 
-use super::expand::{Expected, What, expand};
-use super::signature::Signature;
+use crate::expand::{Expected, Untimed, expand};
+use crate::signature::Signature;
 
 /// First difference between a signature and the stream of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mismatch {
+pub(crate) struct Mismatch {
     /// Index of the differing access in the stream, from 0.
-    pub(super) position: u64,
+    pub(crate) position: u64,
     /// Access according to the signature; `None` if the signature has ended.
-    pub(super) expected: Option<What>,
+    pub(crate) expected: Option<Untimed>,
     /// Access of the stream; `None` if the stream has ended.
-    pub(super) found: Option<What>,
+    pub(crate) found: Option<Untimed>,
 }
 
 /// Result of verifying a signature against its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Verified {
+pub(crate) struct Verified {
     /// Number of accesses in the stream.
-    pub(super) accesses: u64,
+    pub(crate) accesses: u64,
     /// Bytes of all accesses in the stream.
-    pub(super) bytes: u128,
+    pub(crate) bytes: u128,
     /// Number of accesses that the signature regenerates at the correct position. Residue (accesses without a loop) does not count.
-    pub(super) covered: u64,
+    pub(crate) covered: u64,
     /// Bytes of the regenerated accesses.
-    pub(super) covered_bytes: u128,
+    pub(crate) covered_bytes: u128,
     /// First difference; accesses after it do not count as regenerated. `None` if there is none.
-    pub(super) mismatch: Option<Mismatch>,
+    pub(crate) mismatch: Option<Mismatch>,
     /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal those computed from the stream.
-    pub(super) sums_agree: bool,
+    pub(crate) sums_agree: bool,
 }
 
 impl Verified {
     /// True if the signature does not contradict the stream in any access or total.
     #[must_use]
-    pub(super) const fn is_exact(&self) -> bool {
+    pub(crate) const fn is_exact(&self) -> bool {
         self.mismatch.is_none() && self.sums_agree
     }
 
     /// Returns the share of accesses that the signature regenerates; 1 for an empty stream.
     #[must_use]
-    pub(super) fn coverage(&self) -> f64 {
+    pub(crate) fn coverage(&self) -> f64 {
         if self.accesses == 0 { 1.0 } else { (self.covered as f64 / self.accesses as f64).min(1.0) }
     }
 }
 
 /// Compares a signature with the accesses of its stream, in the order of their starts.
-pub(super) fn verify(signature: &Signature, stream: impl IntoIterator<Item = What>) -> Verified {
+pub(crate) fn verify(signature: &Signature, stream: impl IntoIterator<Item = Untimed>) -> Verified {
     let mut stream = stream.into_iter();
     let mut seen = Verified { sums_agree: true, ..Verified::default() };
     'all: for expected in expand(signature) {
@@ -88,7 +88,7 @@ pub(super) fn verify(signature: &Signature, stream: impl IntoIterator<Item = Wha
 }
 
 impl Verified {
-    fn count(&mut self, found: Option<What>) {
+    fn count(&mut self, found: Option<Untimed>) {
         if let Some((_, _, length)) = found {
             self.accesses = self.accesses.saturating_add(1);
             self.bytes = self.bytes.saturating_add(u128::from(length));

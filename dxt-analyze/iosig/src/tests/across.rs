@@ -1,15 +1,13 @@
 //! Tests of patterns across ranks, and of the order of accesses without a loop.
 
-use super::super::across::across;
-use super::super::classes::{Spatial, random_class};
-use super::super::global::globalize;
-use super::super::tiles::{Lie, tilings};
 use super::*;
+use crate::classes::{Spatial, random_class};
+use crate::ranks::{Arrangement, Line, across, globalize, tilings};
 
 const BLOCK: u64 = 1000;
 
 /// Returns the number of accesses, over all ranks, that become patterns across ranks, and the resulting lines.
-fn together(ranks: &[(u64, Vec<(u64, u64)>)]) -> (u64, Vec<super::super::global::Line>) {
+fn together(ranks: &[(u64, Vec<(u64, u64)>)]) -> (u64, Vec<Line>) {
     let stream = |accesses: &Vec<(u64, u64)>| {
         let mut stream = Stream::default();
         accesses.iter().for_each(|(offset, length)| stream.at(1, *offset, *length));
@@ -23,7 +21,7 @@ fn together(ranks: &[(u64, Vec<(u64, u64)>)]) -> (u64, Vec<super::super::global:
     let mut out: Vec<(u64, &Signature)> = Vec::new();
     for ((rank, stream), (_, alone)) in streams.iter().zip(&of_all) {
         let signature = found.get(rank).unwrap_or(alone);
-        let all: Vec<_> = stream.accesses.iter().map(Access::what).collect();
+        let all: Vec<_> = stream.accesses.iter().map(Access::untimed).collect();
         assert!(verify(signature, all).is_exact());
         covered += signature.covered;
         out.push((*rank, signature));
@@ -56,8 +54,8 @@ fn a_header_of_one_rank_stands_apart() {
     // A header directly before the first block: header and blocks together fill a range of the file.
     let accesses = |rank: u64| if rank == 0 { vec![(0, 64), (64, BLOCK)] } else { vec![(64 + rank * BLOCK, BLOCK)] };
     let (found, lines) = together(&(0..8).map(|rank| (rank, accesses(rank))).collect::<Vec<_>>());
-    let how = Lie::Filled { first: 0, bytes: u128::from(64 + 8 * BLOCK), in_order: true };
-    assert_eq!((found, tilings(&lines, &|_| 0)[0].how), (9, how));
+    let arrangement = Arrangement::Filled { first: 0, bytes: u128::from(64 + 8 * BLOCK), in_order: true };
+    assert_eq!((found, tilings(&lines, &|_| 0)[0].arrangement), (9, arrangement));
 }
 
 #[test]
@@ -70,14 +68,17 @@ fn ranges_that_vary_are_filled_in_any_order() {
         let (found, lines) = together(&ranks);
         assert_eq!(found, 16);
         let all = tilings(&lines, &|_| 0);
-        let how = Lie::Filled { first: 0, bytes: u128::from(at(16)), in_order };
-        assert_eq!((all.len(), all[0].how, all[0].lines.len()), (1, how, lines.len()));
+        let arrangement = Arrangement::Filled { first: 0, bytes: u128::from(at(16)), in_order };
+        assert_eq!((all.len(), all[0].arrangement, all[0].lines.len()), (1, arrangement, lines.len()));
         // In separate files, blocks are not adjacent.
         assert!(tilings(&lines, &|rank| rank).is_empty());
     }
     let ranks: Vec<_> = (0..16).map(|rank| (rank, vec![(rank * BLOCK, length(rank))])).collect();
     let (found, lines) = together(&ranks);
-    assert_eq!((found, tilings(&lines, &|_| 0)[0].how), (16, Lie::Even { stride: BLOCK.cast_signed() }));
+    assert_eq!(
+        (found, tilings(&lines, &|_| 0)[0].arrangement),
+        (16, Arrangement::Even { stride: BLOCK.cast_signed() })
+    );
 }
 
 #[test]

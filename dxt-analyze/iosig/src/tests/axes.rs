@@ -1,9 +1,9 @@
 //! Tests of the classification on five axes, and of the IOSIG notation.
 
-use super::super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal, classes, random_class};
-use super::super::notation::Notation;
-use super::super::print::Operations;
 use super::*;
+use crate::classes::{Class, Operation, Repetition, Size, Spatial, Temporal, classes, random_class};
+use crate::notation::{Notation, pattern_signature};
+use crate::text::Operations;
 
 struct Mpi;
 
@@ -109,9 +109,6 @@ fn random_accesses_have_a_class_only() {
         s.after(random.below(9999), 1, random.next(), 4096);
     }
     let class = random_class(&s.signature(), |op| op == 2, times::FIXED_CV).unwrap();
-    assert_eq!(
-        super::super::notation::pattern_signature(&class),
-        "{READ, <random, 1>, <single>, <medium, fixed>, <random>}"
-    );
+    assert_eq!(pattern_signature(&class), "{READ, <random, 1>, <single>, <medium, fixed>, <random>}");
     assert_eq!(random_class(&Signature::default(), |_| false, 0.1), None);
 }

@@ -60,7 +60,7 @@ pub(super) fn signature_of(accesses: &[Access]) -> Signature {
 
 /// Asserts that a signature regenerates the accesses exactly, and that its items follow one another without gaps. Returns the verification.
 pub(super) fn check(accesses: &[Access], signature: &Signature) -> Verified {
-    let verified = verify(signature, accesses.iter().map(Access::what));
+    let verified = verify(signature, accesses.iter().map(Access::untimed));
     assert!(verified.is_exact(), "{verified:?}\n{signature:#?}");
     let mut position = 0;
     for item in &signature.items {

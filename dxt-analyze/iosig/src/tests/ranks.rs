@@ -1,7 +1,7 @@
 //! Tests that the signatures of many ranks become few lines that represent exactly what the ranks did.
 
-use super::super::global::{Global, globalize};
 use super::*;
+use crate::ranks::{Global, globalize};
 
 fn of(ranks: impl Iterator<Item = (u64, Stream)>) -> (Vec<(u64, Signature)>, Global) {
     let all: Vec<(u64, Signature)> = ranks.map(|(rank, stream)| (rank, stream.signature())).collect();
@@ -12,9 +12,7 @@ fn of(ranks: impl Iterator<Item = (u64, Stream)>) -> (Vec<(u64, Signature)>, Glo
         for (rank, offsets) in line.members() {
             let (_, signature) = all.iter().find(|(r, _)| *r == rank).unwrap();
             assert!(signature.patterns().any(|p| {
-                let mut found = Vec::new();
-                super::super::global::leaves(&p.nest, &mut |l| found.push(l.offset));
-                found == offsets && super::super::global::like(&p.nest, &line.nest)
+                p.nest.equals_but_offsets(&line.nest) && p.nest.leaves().iter().map(|l| l.offset).eq(offsets.clone())
             }));
             said += 1;
         }

@@ -1,8 +1,7 @@
 //! Tests that the text form contains the whole structure of a signature, and that parsing restores it.
 
-use super::super::parse::parse;
-use super::super::print::{Numbered, text};
 use super::*;
+use crate::text::{Numbered, parse, print};
 
 #[test]
 fn a_nest_reads_like_this() {
@@ -14,7 +13,7 @@ fn a_nest_reads_like_this() {
     s.at(2, 0, 9);
     let signature = s.signature();
     assert_eq!(
-        text(&signature, &Numbered).to_string(),
+        print(&signature, &Numbered),
         "at 0: 100 x {op1 512+4096 [32768], op1 8704+4096 [32768]} every 2000 ns cv 0 of 99, \
          200 accesses 819200 bytes, from 1000 to 200000 ns\n\
          at 200: residue 1 accesses 9 bytes, from 201000 to 201000 ns, lengths 9..9, offsets 0..0, op2 1\n"
@@ -32,9 +31,9 @@ fn what_is_printed_is_read_back() {
         }
         stream.accesses.extend(programs::stream(seed + 1).accesses);
         let signature = stream.signature();
-        let printed = text(&signature, &Numbered).to_string();
+        let printed = print(&signature, &Numbered);
         let read = parse(&printed, &Numbered).unwrap();
-        assert_eq!(text(&read, &Numbered).to_string(), printed);
+        assert_eq!(print(&read, &Numbered), printed);
         // Equal except for the last digits of times; the regenerated accesses are those of the stream.
         assert_eq!(
             (read.accesses, read.bytes, read.items.len()),

@@ -4,7 +4,7 @@ use super::args::Notation;
 use super::views::{operation, shape};
 use crate::model::{Op, Run};
 use crate::topics::layers::parts::Form;
-use iosig::print::Operations;
+use iosig::text::Operations;
 use trace_format::op::{Layer, OpClass, OpMode};
 
 /// Suffix of the names of operations under a strided file view. The innermost loops around such an operation are a single call.

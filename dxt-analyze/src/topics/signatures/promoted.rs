@@ -8,7 +8,7 @@ use super::together::Grouped;
 use super::views::is_strided;
 use crate::model::Run;
 use iosig::Signature;
-use iosig::across::across;
+use iosig::ranks::across;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 

@@ -13,11 +13,9 @@ use super::words::{file, small};
 use crate::model::{Run, Within};
 use crate::sum::Sum;
 use iosig::classes::random_class;
-use iosig::global::globalize;
-use iosig::nest::{Leaf, Loop, Node};
-use iosig::print::Operations;
-use iosig::times::Intervals;
-use iosig::{Pattern, Residue, Signature};
+use iosig::ranks::globalize;
+use iosig::text::Operations;
+use iosig::{Intervals, Leaf, Loop, Node, Pattern, Residue, Signature};
 use trace_format::op::Layer;
 
 /// Returns all patterns as one message, in the order of the report.
@@ -115,7 +113,7 @@ fn of_one(run: &Run, order: &Order<'_>, signed: &Signed, options: &Options) -> V
 
 fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
     let group = grouped.group;
-    let one = |line: &iosig::global::Line| {
+    let one = |line: &iosig::ranks::Line| {
         let members: Vec<u64> = line.numbers().collect();
         let first = members.first().and_then(|number| grouped.member(*number));
         let (ranks, process) = who(grouped.order, &grouped.places(&members));
@@ -192,7 +190,7 @@ fn of_loop(of: &Loop, names: &Names<'_>, tolerance: f64) -> proto::Node {
 }
 
 fn of_leaf(leaf: &Leaf, names: &Names<'_>) -> proto::Node {
-    let step = |step: &iosig::nest::Step| proto::Step { offset: step.offset, length: step.length };
+    let step = |step: &iosig::Step| proto::Step { offset: step.offset, length: step.length };
     let (block, pieces) = pieces(names.run, leaf).unwrap_or_default();
     proto::Node {
         operation: names.name(leaf.op),

@@ -4,9 +4,7 @@
 //! know about views.
 
 use crate::model::{FileId, Op, Process, Run, Shape, Stream, View};
-use iosig::Access;
-use iosig::nest::{Leaf, Loop, Node, Step};
-use iosig::times::Intervals;
+use iosig::{Access, Intervals, Leaf, Loop, Node, Step};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;

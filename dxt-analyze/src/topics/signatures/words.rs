@@ -5,7 +5,7 @@ use super::axes::Axes;
 use super::names::Names;
 use super::views::unrolled;
 use crate::model::{FileId, Run};
-use iosig::print::nest_text;
+use iosig::text::print_nest;
 use iosig::{Loop, notation};
 use trace_format::op::Layer;
 
@@ -24,7 +24,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     let nest = &unrolled(run, nest);
     let operations = Names { run, layer, notation: options.notation };
     match options.notation {
-        Notation::Loops => nest_text(nest, &operations),
+        Notation::Loops => print_nest(nest, &operations),
         Notation::Iosig => notation::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
     }
 }

@@ -8,7 +8,7 @@ use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::views::{operation, shape};
 use crate::topics::signatures::words::file;
-use iosig::global::{Line, globalize};
+use iosig::ranks::{Line, globalize};
 use iosig::{Node, Signature};
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -3,7 +3,7 @@
 use super::Signed;
 use crate::model::{FileId, Run, Within};
 use crate::topics::signatures::alike::{Order, groups};
-use iosig::global::{Line, globalize, leaves};
+use iosig::ranks::{Line, globalize};
 use iosig::{Loop, Node, Signature};
 
 use crate::topics::signatures::names::writes;
@@ -63,8 +63,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
 }
 
 fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Option<SameBytes> {
-    let mut any_writes = false;
-    leaves(&line.nest, &mut |leaf| any_writes |= writes(run, leaf.op));
+    let any_writes = line.nest.leaves().iter().any(|leaf| writes(run, leaf.op));
     let same = line.linear().is_some_and(|(each, _)| each == 0);
     let bytes = small(line.bytes);
     let bytes_each = bytes.checked_div(line.ranks)?;

@@ -1,12 +1,11 @@
 //! Lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or order are
 //! not linear in the rank.
 
-use super::global::{Line, leaves};
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use super::Line;
+use std::collections::{BTreeMap, HashSet};
 
 /// Minimum number of members (ranks) in a pattern across ranks, equal to the minimum number of iterations of a loop.
-pub const FEWEST: u64 = 3;
+pub(super) const FEWEST: u64 = 3;
 
 /// Lines that together form one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,12 +13,12 @@ pub struct Tiling {
     /// Indices of the lines that belong to the pattern.
     pub lines: Vec<usize>,
     /// Arrangement of the lines in the file.
-    pub how: Lie,
+    pub arrangement: Arrangement,
 }
 
 /// Arrangement of the lines of a tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum Arrangement {
     /// Contiguous: the lines together cover a range without gaps, each byte once.
     Filled {
         /// First byte of the range.
@@ -50,9 +49,10 @@ pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
     // Grouped by file and operation: a read does not continue a write.
     let mut by: BTreeMap<(u64, u16), Vec<Tile>> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
-        let mut all = Vec::new();
-        leaves(&line.nest, &mut |leaf| all.push(leaf.op));
-        let Some(op) = all.first().copied().filter(|op| all.iter().all(|other| other == op)) else { continue };
+        let all = line.nest.leaves();
+        let Some(op) = all.first().map(|leaf| leaf.op).filter(|op| all.iter().all(|leaf| leaf.op == *op)) else {
+            continue;
+        };
         let Some((first, bytes)) = line.contiguous() else { continue };
         let Some(end) = u64::try_from(bytes).ok().and_then(|bytes| first.checked_add(bytes)) else { continue };
         let members: Vec<u64> = line.numbers().collect();
@@ -94,8 +94,8 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     }
     let (first, end) = chain.first().zip(chain.last()).map_or((0, 0), |(first, last)| (first.first, last.end));
     let in_order = chain.iter().all(|tile| tile.members.is_sorted()) && members().is_sorted();
-    let how = Lie::Filled { first, bytes: u128::from(end - first), in_order };
-    out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), how });
+    let arrangement = Arrangement::Filled { first, bytes: u128::from(end - first), in_order };
+    out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), arrangement });
 }
 
 /// Returns a pattern of lines with one member each, if their first bytes are linear in the member number; else `None`.
@@ -117,6 +117,6 @@ fn even(rest: &[Tile]) -> Option<Tiling> {
     if (all.len() as u64) < FEWEST || !in_line || along % across != 0 {
         return None;
     }
-    let how = Lie::Even { stride: i64::try_from(along / across).ok()? };
-    Some(Tiling { lines: all.iter().map(|(_, tile)| tile.at).collect(), how })
+    let arrangement = Arrangement::Even { stride: i64::try_from(along / across).ok()? };
+    Some(Tiling { lines: all.iter().map(|(_, tile)| tile.at).collect(), arrangement })
 }

@@ -1,30 +1,31 @@
-//! Parser for the text form of signatures; the grammar is in [`mod@super::print`].
+//! Parser for the text form of signatures; the grammar is in [`mod@crate::text`].
 
 use std::fmt;
 
-use super::nest::{Leaf, Loop, MAX_DEPTH, Node, Step};
-use super::print::Operations;
-use super::signature::{Item, Pattern, Residue, Signature};
-use super::times::Intervals;
+use super::Operations;
+use crate::nest::{Leaf, Loop, MAX_DEPTH, Node, Step};
+use crate::signature::{Item, Pattern, Residue, Signature};
+use crate::times::Intervals;
 
 /// Error for a text that is not a valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotASignature {
+#[non_exhaustive]
+pub struct ParseError {
     /// Byte offset in the text at which parsing failed.
     pub at: usize,
     /// Description of the text that was expected there.
     pub expected: &'static str,
 }
 
-impl fmt::Display for NotASignature {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "failed to read the signature at byte {}: expected {}", self.at, self.expected)
     }
 }
 
-impl std::error::Error for NotASignature {}
+impl std::error::Error for ParseError {}
 
-type Result<T> = std::result::Result<T, NotASignature>;
+type Result<T> = std::result::Result<T, ParseError>;
 
 /// Parses a signature from its text form.
 ///
@@ -58,7 +59,7 @@ pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     }
 }
 
-/// Parses one loop nest, as written by [`super::print::nest_text`].
+/// Parses one loop nest, as written by [`super::print_nest`].
 ///
 /// # Errors
 /// Returns an error in the same cases as [`parse`].
@@ -75,8 +76,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn error(&self, expected: &'static str) -> NotASignature {
-        NotASignature { at: self.at, expected }
+    fn error(&self, expected: &'static str) -> ParseError {
+        ParseError { at: self.at, expected }
     }
 
     fn rest(&mut self) -> &'a str {

@@ -3,12 +3,12 @@
 //! Each member has too few accesses to form a loop. But the accesses of all members together have offsets that are linear in the rank, or
 //! fill a range of the file.
 
-use super::access::Access;
-use super::global::{Line, globalize};
-use super::signature::{Item, Pattern, Residue, Signature};
 use super::tiles::{FEWEST, tilings};
-use std::collections::HashMap;
-use std::collections::HashSet;
+use super::{Direction, Line, globalize};
+use crate::access::Access;
+use crate::nest::{Loop, Node, Step};
+use crate::signature::{Item, Pattern, Residue, Signature};
+use std::collections::{HashMap, HashSet};
 
 /// Unit of accesses that is compared across members.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,43 +123,47 @@ fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &
     few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
 }
 
-/// Returns the accesses of all members of a line as one loop nest: loops over the members, placed around the body of the line's nest.
-///
-/// Returns the line's nest unchanged if it has more than one iteration, or if the line has only one member.
-#[must_use]
-pub fn over_members(line: &Line) -> super::nest::Loop {
-    use super::nest::{Loop, Node, Step};
-    fn place(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
-        let step = |offset: i64| Step { offset, length: 0 };
-        let one = |node: &Node| match node {
-            Node::Leaf(leaf) => {
-                let mut leaf = leaf.clone();
-                leaf.steps.pop();
-                leaf.steps.extend(shifts().into_iter().map(step));
-                Node::Leaf(leaf)
-            }
-            Node::Loop(inner) => Node::Loop(Loop { body: place(&inner.body, shifts), ..inner.clone() }),
+impl Line {
+    /// Returns the accesses of all members of a line as one loop nest: loops over the members, placed around the body of the line's nest.
+    ///
+    /// Returns the line's nest unchanged if it has more than one iteration, or if the line has only one member.
+    #[must_use]
+    pub fn over_members(&self) -> Loop {
+        let nest = &self.nest;
+        if nest.count != 1 || self.directions.is_empty() {
+            return nest.clone();
+        }
+        let mut leaf = 0;
+        let mut shifts = || {
+            let of = |direction: &Direction| direction.shifts.get(leaf).copied().unwrap_or(0);
+            let all = self.directions.iter().map(of).collect();
+            leaf += 1;
+            all
         };
-        nodes.iter().map(one).collect()
+        let mut body = with_steps(&nest.body, &mut shifts);
+        let mut around = self.directions.len();
+        let mut out = nest.clone();
+        for direction in &self.directions {
+            around -= 1;
+            out = Loop { count: direction.count, count_steps: vec![0; around], body, times: nest.times };
+            body = vec![Node::Loop(out.clone())];
+        }
+        out
     }
-    let nest = &line.nest;
-    if nest.count != 1 || line.directions.is_empty() {
-        return nest.clone();
-    }
-    let mut leaf = 0;
-    let mut shifts = || {
-        let of = |direction: &super::global::Direction| direction.shifts.get(leaf).copied().unwrap_or(0);
-        let all = line.directions.iter().map(of).collect();
-        leaf += 1;
-        all
+}
+
+/// Adds to each access in a loop body one step per direction of a line, from the shifts that `shifts` returns for successive accesses; the
+/// step of the loop around them is removed.
+fn with_steps(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
+    let step = |offset: i64| Step { offset, length: 0 };
+    let one = |node: &Node| match node {
+        Node::Leaf(leaf) => {
+            let mut leaf = leaf.clone();
+            leaf.steps.pop();
+            leaf.steps.extend(shifts().into_iter().map(step));
+            Node::Leaf(leaf)
+        }
+        Node::Loop(inner) => Node::Loop(Loop { body: with_steps(&inner.body, shifts), ..inner.clone() }),
     };
-    let mut body = place(&nest.body, &mut shifts);
-    let mut around = line.directions.len();
-    let mut out = nest.clone();
-    for direction in &line.directions {
-        around -= 1;
-        out = Loop { count: direction.count, count_steps: vec![0; around], body, times: nest.times };
-        body = vec![Node::Loop(out.clone())];
-    }
-    out
+    nodes.iter().map(one).collect()
 }

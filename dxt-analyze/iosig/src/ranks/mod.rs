@@ -4,10 +4,16 @@
 //! rank's coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of
 //! accesses.
 
+mod across;
+mod tiles;
+
+pub use across::across;
+pub use tiles::{Arrangement, Tiling, tilings};
+
 use std::collections::HashMap;
 
-use super::nest::{Leaf, Loop, Node, delta, moved};
-use super::signature::{Pattern, Signature};
+use crate::nest::{Leaf, Loop, Node, delta, moved};
+use crate::signature::{Pattern, Signature};
 
 /// Dimension of a process grid in which a pattern repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +105,10 @@ pub fn globalize(signatures: &[(u64, &Signature)]) -> Global {
             let ordinal = seen.entry(hash).or_insert(0);
             let candidates = by_hash.entry((hash, *ordinal)).or_default();
             *ordinal += 1;
-            let group = candidates.iter().copied().find(|g| groups.get(*g).is_some_and(|g| like(g.0, &pattern.nest)));
+            let group = candidates
+                .iter()
+                .copied()
+                .find(|g| groups.get(*g).is_some_and(|g| g.0.equals_but_offsets(&pattern.nest)));
             let group = group.unwrap_or_else(|| {
                 candidates.push(groups.len());
                 groups.push((&pattern.nest, Vec::new()));
@@ -126,8 +135,7 @@ pub fn globalize(signatures: &[(u64, &Signature)]) -> Global {
 
 impl Row {
     fn of(rank: u64, pattern: &Pattern) -> Self {
-        let mut offsets = Vec::new();
-        leaves(&pattern.nest, &mut |leaf| offsets.push(leaf.offset));
+        let offsets = pattern.nest.leaves().iter().map(|leaf| leaf.offset).collect();
         let sum = Sum {
             ranks: 1,
             position: pattern.position,
@@ -216,8 +224,7 @@ impl Line {
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
-            let mut offsets = Vec::new();
-            leaves(&self.nest, &mut |leaf| offsets.push(leaf.offset));
+            let mut offsets: Vec<u64> = self.nest.leaves().iter().map(|leaf| leaf.offset).collect();
             for direction in &self.directions {
                 let at = left % direction.count.max(1);
                 left /= direction.count.max(1);
@@ -266,16 +273,13 @@ impl Line {
     /// Returns the offset of the first rank's first access.
     #[must_use]
     pub fn first_offset(&self) -> u64 {
-        let mut first = None;
-        leaves(&self.nest, &mut |leaf| first = first.or(Some(leaf.offset)));
-        first.unwrap_or(0)
+        self.nest.leaves().first().map_or(0, |leaf| leaf.offset)
     }
 
     /// Returns (first byte, length) of the range if all ranks together access a range without gaps and each byte exactly once; else `None`.
     #[must_use]
     pub fn contiguous(&self) -> Option<(u64, u128)> {
-        let mut all: Vec<&Leaf> = Vec::new();
-        leaves(&self.nest, &mut |leaf| all.push(leaf));
+        let all = self.nest.leaves();
         let first = *all.first()?;
         let mut dimensions: Vec<(u64, i64)> = Vec::new();
         let mut unit = u128::from(first.length);
@@ -342,16 +346,6 @@ fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     Some(())
 }
 
-/// Calls `each` for every access (leaf) in a nest's loop bodies, in order.
-pub fn leaves<'a>(l: &'a Loop, each: &mut dyn FnMut(&'a Leaf)) {
-    for node in &l.body {
-        match node {
-            Node::Leaf(leaf) => each(leaf),
-            Node::Loop(inner) => leaves(inner, each),
-        }
-    }
-}
-
 fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     for node in &mut l.body {
         match node {
@@ -375,17 +369,4 @@ fn hash_of(l: &Loop, hash: u64) -> u64 {
         };
     }
     mix(hash, 5)
-}
-
-/// True if two nests are equal except for offsets and times.
-#[must_use]
-pub fn like(a: &Loop, b: &Loop) -> bool {
-    a.count == b.count
-        && a.count_steps == b.count_steps
-        && a.body.len() == b.body.len()
-        && a.body.iter().zip(&b.body).all(|(a, b)| match (a, b) {
-            (Node::Leaf(a), Node::Leaf(b)) => a.op == b.op && a.length == b.length && a.steps == b.steps,
-            (Node::Loop(a), Node::Loop(b)) => like(a, b),
-            _ => false,
-        })
 }
