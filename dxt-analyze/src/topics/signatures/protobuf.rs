@@ -41,6 +41,7 @@ pub fn messages(run: &Run, signed: &[Signed], options: &Options) -> proto::Signa
     rests.sort_by(|a: &proto::Rest, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     let sum = |of: fn(&Signature) -> u64| signed.iter().map(|one| of(&one.signature)).sum::<Sum>().get();
     proto::Signatures {
+        version: 1,
         processes: run.processes.len() as u64,
         accesses: sum(|one| one.accesses),
         covered: sum(|one| one.covered),
