@@ -24,9 +24,7 @@ peer=''
 build_all
 machine
 
-# The engine needs only the standard library: compiled alone, it builds in seconds.
-rustc --edition 2024 -C opt-level=3 -C codegen-units=1 -C panic=abort -o "$work/signatures" "$project/dxt-analyze/benches/signatures.rs"
-"$work/signatures" "${options[@]}"
+cargo bench --quiet --manifest-path "$project/Cargo.toml" -p iosig --bench recognise -- "${options[@]}"
 [ "$rounds" -gt 0 ] || exit 0
 
 # one RANKS PROGRAM TIMES VARIABLE...: seconds in I/O and of the whole run.

@@ -3,13 +3,11 @@
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;
-use crate::topics::signatures::engine::Loop;
-use crate::topics::signatures::engine::expand::{What, expand_nest};
-use crate::topics::signatures::engine::parse::parse_nest;
-use crate::topics::signatures::engine::print::Operations;
 use crate::topics::signatures::uses::fio::{Call, Op, Timing};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use iosig::text::{Operations, parse_nest};
+use iosig::{Loop, Untimed, expand_nest};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
@@ -98,7 +96,7 @@ impl Args {
     }
 
     /// Adds a rank's offset (rank x distance between ranks) to an access.
-    fn placed(&self, rank: u32, (op, offset, length): What) -> Result<What> {
+    fn placed(&self, rank: u32, (op, offset, length): Untimed) -> Result<Untimed> {
         let moved = i128::from(offset) + i128::from(self.per_rank) * i128::from(rank);
         let end = moved + i128::from(length);
         ensure!(moved >= 0 && end <= i128::from(i64::MAX), "rank {rank}: no file has bytes {moved} to {end}");

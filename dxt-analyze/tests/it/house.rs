@@ -178,7 +178,7 @@ fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
 fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    ["src", "darshan-log/src", "python/src"].iter().for_each(|folder| files(&home.join(folder), &mut all));
+    ["src", "darshan-log/src", "iosig/src", "python/src"].iter().for_each(|folder| files(&home.join(folder), &mut all));
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in all.iter().filter(|file| !file.ends_with("tests.rs")) {
         let text = std::fs::read_to_string(file).unwrap();

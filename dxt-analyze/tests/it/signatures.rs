@@ -299,10 +299,10 @@ fn processes_without_ranks_are_told_by_their_number() {
 
 #[test]
 fn what_is_printed_is_read_back() {
-    use dxt_analyze::topics::signatures::engine::{parse, print};
+    use iosig::text::{Operations, parse, print};
     let found = synthetic(&["hacc", "-n", "4"], &["--level", "local"]);
     struct Words;
-    impl print::Operations for Words {
+    impl Operations for Words {
         fn name(&self, op: u16) -> String {
             ["read", "write"].get(usize::from(op)).map_or_else(String::new, ToString::to_string)
         }
@@ -322,8 +322,8 @@ fn what_is_printed_is_read_back() {
         );
         writeln!(all, "{line}").unwrap();
     }
-    let signature = parse::parse(&all, &Words).unwrap_or_else(|error| panic!("{error}\n{all}"));
-    assert_eq!(print::text(&signature, &Words).to_string(), all);
+    let signature = parse(&all, &Words).unwrap_or_else(|error| panic!("{error}\n{all}"));
+    assert_eq!(print(&signature, &Words), all);
     assert!(signature.patterns().count() >= 4);
 }
 

@@ -57,7 +57,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
     /// Maximum spread (standard deviation / mean) at which intervals between calls count as fixed
-    #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE", value_parser = share)]
+    #[arg(long, default_value_t = iosig::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
     /// Cache size of each process, for the simulation of read-ahead
     #[arg(long, default_value = "64M", value_name = "BYTES", value_parser = size)]
@@ -91,7 +91,7 @@ impl Default for Options {
             level: Level::default(),
             notation: Notation::default(),
             verify: false,
-            tolerance: super::engine::times::FIXED_CV,
+            tolerance: iosig::FIXED_CV,
             cache: 64 << 20,
             targets: None,
             top: 20,

@@ -1,8 +1,8 @@
 //! Conversion of a pattern's class on IOSIG's five axes (operation, spatial order, size, repetition, intervals) to text.
 
-use super::engine::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
-use super::engine::iosig::pattern_signature;
 use crate::render::{Cell, TableOf};
+use iosig::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
+use iosig::notation::pattern_signature;
 use serde::Serialize;
 
 /// Class of a pattern on the five axes of IOSIG, as text.

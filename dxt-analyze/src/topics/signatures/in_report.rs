@@ -1,7 +1,6 @@
 //! Signatures in the HTML report, in a short form that does not slow the report down. Draws figures if the report is a page.
 
 use super::args::Options;
-use super::engine::Limits;
 use super::figures::choice::{Choice, choose};
 use super::figures::drawn::figures;
 use super::figures::pass::{Drawing, Partial};
@@ -12,6 +11,7 @@ use crate::findings::Finding;
 use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
+use iosig::Limits;
 
 /// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; later accesses count as having no
 /// pattern.

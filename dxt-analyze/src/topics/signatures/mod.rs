@@ -2,7 +2,7 @@
 //!
 //! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. User documentation: `docs/signatures.md`.
 //!
-//! - `pass`: splits the accesses by process, thread, file and interface; [`engine`]: recognises the loops in each sequence.
+//! - `pass`: splits the accesses by process, thread, file and interface; the crate `iosig` recognises the loops in each sequence.
 //! - `places`: assigns calls to signatures; `order`: sorts overlapping calls by start; `views`: MPI file views.
 //! - `promoted`: patterns of accesses that form no loop within their process: across ranks, across files, or under a file view.
 //! - `verify`: reads the trace again and compares it with the signatures.
@@ -16,7 +16,6 @@ pub mod alike;
 mod args;
 pub mod axes;
 mod codes;
-pub mod engine;
 pub mod figures;
 mod files;
 mod in_report;

@@ -1,10 +1,10 @@
 //! Names of operations, as written in signatures.
 
 use super::args::Notation;
-use super::engine::print::Operations;
 use super::views::{operation, shape};
 use crate::model::{Op, Run};
 use crate::topics::layers::parts::Form;
+use iosig::text::Operations;
 use trace_format::op::{Layer, OpClass, OpMode};
 
 /// Suffix of the names of operations under a strided file view. The innermost loops around such an operation are a single call.

@@ -1,6 +1,6 @@
 //! Order of reads and writes. A trace is ordered by the ends of calls; where calls may overlap, this module sorts them by start.
 
-use super::engine::Access;
+use iosig::Access;
 
 /// Number of accesses per signature that stay in the sorting buffer. An access that started earlier than more others than this cannot be
 /// sorted in.

@@ -2,10 +2,10 @@
 //!
 //! `places` assigns calls to signatures; `order` sorts calls that may overlap by start.
 
-use super::engine::{Accesses, Limits, Recogniser, Signature};
 use super::places::{Places, Reading, Taken};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::scan::{Analysis, Block, Stretch};
+use iosig::{Accesses, Limits, Recogniser, Signature};
 use trace_format::op::Layer;
 
 /// Maximum number of signatures (file, interface and caller) tracked per thread; calls of others count in [`Apart::too_many_files`].

@@ -1,12 +1,12 @@
 //! Assignment of a process's calls to signatures; also decides whether calls must be sorted, and applies file views. A signature's index in
 //! its process is called its place.
 
-use super::engine::Access;
 use super::order::ByStart;
 use super::views::{State, Told, Views, told};
 use crate::model::{FileId, Op, Origin, Process, Run, Stream, StreamIx, Within};
 use crate::scan::{Block, Row};
 use crate::topics::layers::parts::Form;
+use iosig::Access;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};
 

@@ -3,12 +3,12 @@
 
 use super::alike::{Order, groups, series};
 use super::args::{Level, Options};
-use super::engine::Signature;
-use super::engine::across::across;
 use super::pass::{Signed, Whose};
 use super::together::Grouped;
 use super::views::is_strided;
 use crate::model::Run;
+use iosig::Signature;
+use iosig::ranks::across;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 

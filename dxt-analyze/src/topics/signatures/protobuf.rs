@@ -3,12 +3,6 @@
 use super::alike::{Order, groups, series};
 use super::args::{Level, Notation, Options};
 use super::axes::Axes;
-use super::engine::classes::random_class;
-use super::engine::global::globalize;
-use super::engine::nest::{Leaf, Loop, Node};
-use super::engine::print::Operations;
-use super::engine::times::Intervals;
-use super::engine::{Pattern, Residue, Signature};
 use super::names::{Names, writes};
 use super::pass::{Signed, Whose};
 use super::promoted::promoted;
@@ -18,6 +12,10 @@ use super::views::pieces;
 use super::words::{file, small};
 use crate::model::{Run, Within};
 use crate::sum::Sum;
+use iosig::classes::random_class;
+use iosig::ranks::globalize;
+use iosig::text::Operations;
+use iosig::{Intervals, Leaf, Loop, Node, Pattern, Residue, Signature};
 use trace_format::op::Layer;
 
 /// Returns all patterns as one message, in the order of the report.
@@ -43,6 +41,7 @@ pub fn messages(run: &Run, signed: &[Signed], options: &Options) -> proto::Signa
     rests.sort_by(|a: &proto::Rest, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     let sum = |of: fn(&Signature) -> u64| signed.iter().map(|one| of(&one.signature)).sum::<Sum>().get();
     proto::Signatures {
+        version: 1,
         processes: run.processes.len() as u64,
         accesses: sum(|one| one.accesses),
         covered: sum(|one| one.covered),
@@ -115,7 +114,7 @@ fn of_one(run: &Run, order: &Order<'_>, signed: &Signed, options: &Options) -> V
 
 fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
     let group = grouped.group;
-    let one = |line: &super::engine::global::Line| {
+    let one = |line: &iosig::ranks::Line| {
         let members: Vec<u64> = line.numbers().collect();
         let first = members.first().and_then(|number| grouped.member(*number));
         let (ranks, process) = who(grouped.order, &grouped.places(&members));
@@ -192,7 +191,7 @@ fn of_loop(of: &Loop, names: &Names<'_>, tolerance: f64) -> proto::Node {
 }
 
 fn of_leaf(leaf: &Leaf, names: &Names<'_>) -> proto::Node {
-    let step = |step: &super::engine::nest::Step| proto::Step { offset: step.offset, length: step.length };
+    let step = |step: &iosig::Step| proto::Step { offset: step.offset, length: step.length };
     let (block, pieces) = pieces(names.run, leaf).unwrap_or_default();
     proto::Node {
         operation: names.name(leaf.op),

@@ -3,8 +3,6 @@
 use super::advice::Advice;
 use super::args::{Level, Options};
 use super::axes::Axes;
-use super::engine::classes::{classes, random_class};
-use super::engine::{Item, Pattern, Signature};
 use super::listed::{LeftOut, Listed};
 use super::names::writes;
 use super::pass::{Apart, Signed};
@@ -15,6 +13,8 @@ use super::words::{file, small, unknown, written};
 use crate::model::{Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
+use iosig::classes::{classes, random_class};
+use iosig::{Item, Pattern, Signature};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -189,7 +189,7 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let signature: &Signature = &signed.signature;
     let shown = Signature { items: unrolled_items(run, signature), ..Signature::default() };
     let kinds = classes(&shown, |op| writes(run, op), options.tolerance);
-    let of_pattern = |(pattern, kind): (&super::engine::Pattern, _)| {
+    let of_pattern = |(pattern, kind): (&iosig::Pattern, _)| {
         let text = written(run, whose.layer, &pattern.nest, &name, options);
         let times = [pattern.start_ns, pattern.last_start_ns, pattern.end_ns];
         row(pattern.accesses, pattern.bytes, times, Axes::of(&kind), text)

@@ -4,17 +4,15 @@
 use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
 use super::axes::{Axes, columns};
-use super::engine::across::over_members;
-use super::engine::classes::{Class, Repetition, Spatial, class, classes, random_class};
-use super::engine::global::{Direction, Line, globalize};
-use super::engine::tiles::{Lie, Tiling, tilings};
-use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
 use super::views::unrolled;
 use super::words::{file, shown, small, unknown, written};
 use crate::model::{FileId, Run};
 use crate::render::{Cell, Table};
+use iosig::classes::{Class, Repetition, Spatial, class, classes, random_class};
+use iosig::ranks::{Arrangement, Direction, Line, Tiling, globalize, tilings};
+use iosig::{Item, Pattern, Residue, Signature};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -174,7 +172,7 @@ impl<'a> Grouped<'a> {
             shift.push_str("; together without a gap");
         }
         let kind = if line.nest.count == 1 {
-            class(&over_members(&in_file), who.files > 1, &|op| writes(self.run, op), options.tolerance)
+            class(&in_file.over_members(), who.files > 1, &|op| writes(self.run, op), options.tolerance)
         } else {
             kind
         };
@@ -198,13 +196,13 @@ impl<'a> Grouped<'a> {
             .map(|line| class(&unrolled(self.run, &line.nest), false, &|op| writes(self.run, op), options.tolerance));
         let mut kind = kinds.reduce(Class::with)?;
         kind.variable_size |= lines.iter().any(|line| line.nest.first_length() != first.nest.first_length());
-        let (filled, shift, per_rank) = match tiling.how {
-            Lie::Filled { first, bytes, in_order } => {
+        let (filled, shift, per_rank) = match tiling.arrangement {
+            Arrangement::Filled { first, bytes, in_order } => {
                 kind.spatial = Spatial::Contiguous;
                 let order = if in_order { "where the one before ends" } else { "in another order" };
                 (Some((first, small(bytes))), format!("{order}; together without a gap"), None)
             }
-            Lie::Even { stride } => {
+            Arrangement::Even { stride } => {
                 kind.spatial = if stride < 0 { Spatial::Negative } else { Spatial::FixedStride };
                 let place = i128::from(first.first_rank % self.per_file);
                 let at = i128::from(first.first_offset()) - i128::from(stride) * place;

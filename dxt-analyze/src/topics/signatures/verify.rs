@@ -1,12 +1,11 @@
 //! Verification of signatures: reads the trace again, and compares each read and write with the next access of its signature. The code that
 //! expands signatures is independent of the code that recognises them.
 
-use super::engine::Access;
-use super::engine::expand::{Expected, What, expand};
 use super::pass::{Signed, Whose};
 use super::places::{Places, Reading, Taken};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
+use iosig::{Access, Expected, Untimed, expand};
 use rustc_hash::FxHashMap;
 
 /// Result of verifying signatures against the trace.
@@ -56,7 +55,7 @@ struct Ahead<'a> {
 
 impl Ahead<'_> {
     /// Returns the next access of the signature; `None` for an access without a pattern, and an error at the end of the signature.
-    fn next(&mut self) -> Result<Option<What>, ()> {
+    fn next(&mut self) -> Result<Option<Untimed>, ()> {
         loop {
             if let Some(left) = self.unknown.checked_sub(1) {
                 self.unknown = left;
@@ -72,7 +71,7 @@ impl Ahead<'_> {
 
     fn compare(&mut self, access: &Access, found: &mut Verified) {
         match self.next() {
-            Ok(Some(what)) if what == access.what() => {
+            Ok(Some(what)) if what == access.untimed() => {
                 found.covered += 1;
                 found.covered_bytes = found.covered_bytes.saturating_add(access.length);
             }

@@ -2,7 +2,6 @@
 
 use super::args::{Args, Options};
 use super::axes::columns;
-use super::engine::Limits;
 use super::pass::{Apart, Signed, Signing};
 use super::result::Signatures;
 use super::words::shown;
@@ -15,6 +14,7 @@ use crate::shared::ratio::share;
 use crate::text::units;
 use crate::topics::Outcome;
 use anyhow::Result;
+use iosig::Limits;
 use serde::Serialize;
 
 /// Result of `signatures`, and how many rows to display.

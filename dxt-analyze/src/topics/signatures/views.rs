@@ -3,10 +3,8 @@
 //! A call under a strided view gets an operation number of its own, which encodes the shape of the view. So pattern recognition need not
 //! know about views.
 
-use super::engine::Access;
-use super::engine::nest::{Leaf, Loop, Node, Step};
-use super::engine::times::Intervals;
 use crate::model::{FileId, Op, Process, Run, Shape, Stream, View};
+use iosig::{Access, Intervals, Leaf, Loop, Node, Step};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;

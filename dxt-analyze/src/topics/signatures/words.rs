@@ -2,11 +2,11 @@
 
 use super::args::{Notation, Options};
 use super::axes::Axes;
-use super::engine::print::nest_text;
-use super::engine::{Loop, iosig};
 use super::names::Names;
 use super::views::unrolled;
 use crate::model::{FileId, Run};
+use iosig::text::print_nest;
+use iosig::{Loop, notation};
 use trace_format::op::Layer;
 
 /// Converts a number to `u64`; saturates at the maximum.
@@ -24,8 +24,8 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     let nest = &unrolled(run, nest);
     let operations = Names { run, layer, notation: options.notation };
     match options.notation {
-        Notation::Loops => nest_text(nest, &operations),
-        Notation::Iosig => iosig::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
+        Notation::Loops => print_nest(nest, &operations),
+        Notation::Iosig => notation::Notation { operations: &operations, file, limit: options.tolerance }.nest(nest),
     }
 }
 

@@ -6,13 +6,11 @@ use crate::model::{FileId, Run};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::topics::signatures::args::Options;
-use crate::topics::signatures::engine::expand::expand_nest;
-use crate::topics::signatures::engine::global::leaves;
-use crate::topics::signatures::engine::{Loop, Node, Pattern};
 use crate::topics::signatures::names::{waits, writes};
 use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::prefetch::{Cache, Outcome, Policy, Read, Unforeseen, calls_ahead, simulate};
 use crate::topics::signatures::words::file;
+use iosig::{Loop, Node, Pattern, expand_nest};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -119,14 +117,14 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     let all = waited().map(|of| of.calls).sum::<u64>().max(1);
     let (mut all_leaves, mut of_reads, mut longest) = (0_u64, 0_u64, 0_u64);
     let mut any_unwaited = false;
-    leaves(&pattern.nest, &mut |leaf| {
+    for leaf in pattern.nest.leaves() {
         all_leaves += 1;
         any_unwaited |= !waits(run, leaf.op);
         if !writes(run, leaf.op) {
             of_reads += 1;
             longest = longest.max(leaf.length);
         }
-    });
+    }
     let latency_ns = ns.checked_div(calls)?;
     if any_unwaited || of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
         return None;

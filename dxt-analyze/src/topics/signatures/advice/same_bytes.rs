@@ -3,8 +3,8 @@
 use super::Signed;
 use crate::model::{FileId, Run, Within};
 use crate::topics::signatures::alike::{Order, groups};
-use crate::topics::signatures::engine::global::{Line, globalize, leaves};
-use crate::topics::signatures::engine::{Loop, Node, Signature};
+use iosig::ranks::{Line, globalize};
+use iosig::{Loop, Node, Signature};
 
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::{file, small};
@@ -63,8 +63,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
 }
 
 fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Option<SameBytes> {
-    let mut any_writes = false;
-    leaves(&line.nest, &mut |leaf| any_writes |= writes(run, leaf.op));
+    let any_writes = line.nest.leaves().iter().any(|leaf| writes(run, leaf.op));
     let same = line.linear().is_some_and(|(each, _)| each == 0);
     let bytes = small(line.bytes);
     let bytes_each = bytes.checked_div(line.ranks)?;
@@ -120,7 +119,7 @@ fn reach_within(nest: &Loop, around: &mut Vec<u64>, first: &mut i128, end: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::signatures::engine::{Leaf, Step};
+    use iosig::{Leaf, Step};
 
     fn read(offset: u64, steps: &[i64]) -> Node {
         let steps = steps.iter().map(|offset| Step { offset: *offset, length: 0 }).collect();

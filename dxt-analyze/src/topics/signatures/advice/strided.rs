@@ -4,9 +4,9 @@
 use super::{SMALL_BYTES, Signed, WAITED_NS};
 use crate::model::{FileId, ProcessId, Run, Within};
 use crate::shared::totals::add;
-use crate::topics::signatures::engine::{Loop, Node};
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::file;
+use iosig::{Loop, Node};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

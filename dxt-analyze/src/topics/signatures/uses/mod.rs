@@ -4,7 +4,7 @@
 //! - `layout`: the three data layouts of the IOSIG paper, with its cost model.
 //! - `stripes`: best stripe size of a pattern, by simulation.
 //! - `fio`: conversion of accesses to input for fio.
-//! - `proto`: signatures as protocol buffers (`signatures.proto`); `wire` encodes them.
+//! - `proto`: signatures as protocol buffers (`signatures.proto`).
 
 pub mod extents;
 pub mod fio;
@@ -12,4 +12,3 @@ pub mod layout;
 pub mod prefetch;
 pub mod proto;
 pub mod stripes;
-pub mod wire;

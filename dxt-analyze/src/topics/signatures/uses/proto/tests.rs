@@ -125,8 +125,11 @@ fn node(fields: &Fields) -> Node {
     }
 }
 
+fn ranks(fields: &Fields) -> Ranks {
+    Ranks { first: number(fields, "first"), last: number(fields, "last"), step: number(fields, "step") }
+}
+
 fn pattern(fields: &Fields) -> Pattern {
-    let ranks = |it: &Fields| Ranks { first: number(it, "first"), last: number(it, "last"), step: number(it, "step") };
     let direction = |it: &Fields| Direction {
         members: number(it, "members"),
         ranks: signed(it, "ranks"),
@@ -147,6 +150,49 @@ fn pattern(fields: &Fields) -> Pattern {
         directions: messages(fields, "directions", direction),
         nest: messages(fields, "nest", node).pop().unwrap(),
         end_ns: number(fields, "end_ns"),
+    }
+}
+
+fn rest(fields: &Fields) -> Rest {
+    Rest {
+        file: text(fields, "file"),
+        interface: text(fields, "interface"),
+        inside: number(fields, "inside") == 1,
+        ranks: messages(fields, "ranks", ranks),
+        process: text(fields, "process"),
+        thread: number(fields, "thread"),
+        start_ns: number(fields, "start_ns"),
+        last_start_ns: number(fields, "last_start_ns"),
+        accesses: number(fields, "accesses"),
+        bytes: number(fields, "bytes"),
+        end_ns: number(fields, "end_ns"),
+        shortest: number(fields, "shortest"),
+        longest: number(fields, "longest"),
+        lowest: number(fields, "lowest"),
+        highest: number(fields, "highest"),
+        pattern_signature: text(fields, "pattern_signature"),
+    }
+}
+
+/// Returns a message in which each field has another value.
+fn rest_of_all_fields() -> Rest {
+    Rest {
+        file: "/scratch/log".to_owned(),
+        interface: "POSIX".to_owned(),
+        inside: true,
+        ranks: vec![Ranks { first: 1, last: 3, step: 2 }],
+        process: "pid 8".to_owned(),
+        thread: 4,
+        start_ns: 5,
+        last_start_ns: 6,
+        accesses: 7,
+        bytes: 8,
+        end_ns: 9,
+        shortest: 10,
+        longest: 11,
+        lowest: 12,
+        highest: 13,
+        pattern_signature: "{READ}".to_owned(),
     }
 }
 
@@ -197,12 +243,19 @@ fn what_is_written_is_read_back() {
     };
     let other = Pattern { nest: ends, ..Pattern::default() };
     let patterns = vec![nested(), Pattern::default(), other];
-    let written = Signatures { processes: 4_097, accesses: 3, covered: 2, patterns, rests: Vec::new() };
+    let written = Signatures {
+        version: 1,
+        processes: 4_097,
+        accesses: 3,
+        covered: 2,
+        patterns,
+        rests: vec![rest_of_all_fields()],
+    };
     let fields = decode("Signatures", &encode(&written).unwrap());
-    assert_eq!(number(&fields, "version"), 1);
-    let [processes, accesses, covered] = ["processes", "accesses", "covered"].map(|name| number(&fields, name));
-    let patterns = messages(&fields, "patterns", pattern);
-    assert_eq!(Signatures { processes, accesses, covered, patterns, rests: Vec::new() }, written);
+    let [version, processes, accesses, covered] =
+        ["version", "processes", "accesses", "covered"].map(|name| number(&fields, name));
+    let (patterns, rests) = (messages(&fields, "patterns", pattern), messages(&fields, "rests", rest));
+    assert_eq!(Signatures { version, processes, accesses, covered, patterns, rests }, written);
 }
 
 /// Expected bytes are from the encoding's documentation: 150 is 96 01, zigzag of -2 is 3, and packed numbers follow their length.
@@ -210,7 +263,7 @@ fn what_is_written_is_read_back() {
 fn the_bytes_of_a_small_message() {
     let directions = vec![Direction { ranks: -2, shifts: vec![0, 75], ..Direction::default() }];
     let pattern = Pattern { file: "f".to_owned(), start_ns: 150, directions, ..Pattern::default() };
-    let bytes = encode(&Signatures { patterns: vec![pattern], ..Signatures::default() }).unwrap();
+    let bytes = encode(&Signatures { version: 1, patterns: vec![pattern], ..Signatures::default() }).unwrap();
     let inner = [0x0a, 1, b'f', 0x38, 0x96, 0x01, 0x5a, 7, 0x10, 3, 0x22, 3, 0, 0x96, 0x01, 0x62, 0];
     assert_eq!(bytes, [&[0x08, 1, 0x2a, inner.len() as u8][..], &inner].concat());
 }

@@ -1,0 +1,89 @@
+//! Spatial order of accesses that form no loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
+
+use crate::nest::delta;
+
+/// Spatial order of successive accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spatial {
+    /// Each access begins where the previous one ended.
+    Contiguous,
+    /// All strides are equal, and positive or zero.
+    FixedStride,
+    /// Nested strides (loops within loops); the value is their number.
+    Strided(usize),
+    /// Strides are negative: accesses go backward.
+    Negative,
+    /// No recognisable order.
+    Random,
+    /// Several of the other orders in one loop.
+    Combination,
+}
+
+/// Counts over pairs of successive accesses, from which their spatial order is derived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Succession {
+    pairs: u64,
+    /// Number of pairs whose second access begins where the first one ends.
+    adjacent: u64,
+    /// Number of pairs whose second access ends where the first one begins.
+    backward: u64,
+    /// Number of strides that were compared with the previous stride; `even` counts those equal to it.
+    compared: u64,
+    even: u64,
+    /// First byte and end (exclusive) of the last access.
+    last: Option<(u64, u64)>,
+    /// Stride of the last pair, in bytes.
+    stride: Option<i64>,
+}
+
+impl Succession {
+    /// Adds the next access of the stream.
+    #[inline]
+    pub(crate) fn add(&mut self, offset: u64, length: u64) {
+        let end = offset.wrapping_add(length);
+        if let Some((first, until)) = self.last {
+            let stride = delta(first, offset);
+            self.pairs += 1;
+            self.adjacent += u64::from(offset == until);
+            self.backward += u64::from(end == first);
+            self.compared += u64::from(self.stride.is_some());
+            self.even += u64::from(self.stride == Some(stride));
+            self.stride = Some(stride);
+        }
+        self.last = Some((offset, end));
+    }
+
+    /// Forgets the last access: the next access is not its successor.
+    pub(crate) const fn interrupt(&mut self) {
+        self.last = None;
+    }
+
+    /// Adds the counts of another section of the stream.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
+        self.pairs += other.pairs;
+        self.adjacent += other.adjacent;
+        self.backward += other.backward;
+        self.compared += other.compared + u64::from(differ);
+        self.even += other.even;
+        self.stride = other.stride.or(self.stride);
+        self.last = None;
+    }
+
+    /// Returns the spatial order of the accesses; `Random` for fewer than three.
+    #[must_use]
+    pub fn spatial(&self) -> Spatial {
+        let all = |count: u64| count == self.pairs && count >= 2;
+        if all(self.adjacent) {
+            Spatial::Contiguous
+        } else if all(self.backward) {
+            Spatial::Negative
+        } else if self.compared > 0 && self.even == self.compared {
+            if self.stride.is_some_and(|stride| stride < 0) { Spatial::Negative } else { Spatial::FixedStride }
+        } else if self.pairs >= 2 && self.adjacent.saturating_mul(2) >= self.pairs {
+            Spatial::Combination
+        } else {
+            Spatial::Random
+        }
+    }
+}
