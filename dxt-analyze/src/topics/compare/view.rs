@@ -161,12 +161,8 @@ impl Outcome for CompareReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.before.missing.complete && self.result.after.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.before.missing.untimed || self.result.after.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.before.missing, &self.result.after.missing]
     }
 }
 

@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use crate::render::{Part, Report, View};
 use crate::scan::scan;
 use crate::shared::bandwidth::table;
+use crate::shared::completeness::Completeness;
 use crate::shared::totals::Totals;
 use crate::text::units;
 use crate::topics::Outcome;
@@ -55,12 +56,8 @@ impl Outcome for LayersReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 

@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, untimed};
 use crate::scan::{Lost, scan, together};
 use crate::shared::bandwidth::table;
+use crate::shared::completeness::Completeness;
 use crate::shared::profiles::{self, FileProfile, Profiles};
 use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
@@ -80,12 +81,8 @@ impl Outcome for Summary {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.missing]
     }
 }
 
