@@ -117,7 +117,8 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     out.push(("started", format!("{}, ran {}", job.start, units::duration(job.runtime_ns))));
     if !job.mpi.is_empty() {
-        out.push(("MPI", format!("{}, {} ranks", job.mpi, job.mpi_ranks)));
+        let ranks = units::agree(u64::from(job.mpi_ranks), "rank", "ranks");
+        out.push(("MPI", format!("{}, {} {ranks}", job.mpi, job.mpi_ranks)));
     }
     let seen = format!(
         "{}, {}, {}, {}",
@@ -131,18 +132,19 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         0 => String::new(),
         missing => format!(", {} more in counters only", units::count(missing)),
     };
-    let counted = units::count(summary.counted_operations);
+    let counted = units::counted(summary.counted_operations, "call");
+    let (are, have) = units::agree(summary.counted_operations, ("is", "has"), ("are", "have"));
     match (summary.counted_operations, summary.segments) {
         (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
         (_, 0) => {
             let none = summary.missing.origin.without_segments();
-            out.push(("segments", format!("{none}: {counted} calls are counted")));
+            out.push(("segments", format!("{none}: {counted} {are} counted")));
         }
         (_, some) => {
             out.push((
                 "segments",
                 format!(
-                    "{}{missing}; {counted} calls have counters only, {}",
+                    "{}{missing}; {counted} {have} counters only, {}",
                     units::count(some),
                     summary.missing.origin.some_without_segments()
                 ),

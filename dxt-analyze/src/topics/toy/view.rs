@@ -56,7 +56,7 @@ impl Toy {
             code: Code::TOY,
             about: About::default(),
             severity: Severity::Info,
-            title: format!("{reads} reads").into(),
+            title: crate::text::units::counted(reads, "read").into(),
             evidence: Vec::new(),
             cost_ns: None,
             saving: None,
