@@ -63,7 +63,7 @@
       {
         ...base,
         legend: undefined,
-        tooltip: { ...base.tooltip, trigger: "item", formatter: ({ value: [at, bucket, count] }) => `${units.count(count)} calls from ${labels[bucket]} on\n${new Date(time(all[at])).toLocaleTimeString()}` },
+        tooltip: { ...base.tooltip, trigger: "item", formatter: ({ value: [at, bucket, count] }) => `${units.count(count)} ${count === 1 ? "call" : "calls"} from ${labels[bucket]} on\n${new Date(time(all[at])).toLocaleTimeString()}` },
         xAxis: { type: "category", data: all.map((point) => new Date(time(point)).toLocaleTimeString()), axisLabel: { color: theme.color("soft"), hideOverlap: true } },
         yAxis: { type: "category", data: labels, axisLabel: { color: theme.color("soft") } },
         visualMap: { min: 0, max: most, dimension: 3, show: false, inRange: { color: ["#fde725", "#35b779", "#31688e", "#440154"] } },

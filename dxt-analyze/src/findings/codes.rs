@@ -1,7 +1,7 @@
 //! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its own in `codes.rs` with
 //! [`codes!`]; [`crate::topics::codes`] lists all.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::cmp::Ordering;
 
 /// Explanation of a code, as printed by `explain`.
@@ -20,7 +20,8 @@ pub struct Explanation {
 }
 
 /// Stable code, such as `DXT-O001`. The letter is its family, see [`FAMILIES`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Code(&'static Explanation);
 
 /// Families of codes, in the order in which findings of equal weight are listed: trace itself, causes, outliers, stripes, layers, checks,

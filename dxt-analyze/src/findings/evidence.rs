@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 /// Sentence that supports a finding, with a machine-readable subject: programs need not parse English to find the rank, target or offset.
-#[derive(Clone, Debug, Default)]
+/// Its serialized form is the sentence alone.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "String")]
 pub struct Evidence {
     words: String,
     /// Subject of the sentence.

@@ -73,7 +73,7 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
 }
 
 /// Finding: conclusion of an analysis. Two findings are equal if code, facts and costs are; words do not count.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// Code that identifies the kind of finding.
     pub code: Code,
@@ -87,8 +87,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Time lost, ns summed over processes; `None` if unknown.
     pub cost_ns: Option<u64>,
-    /// Run time that the job would save without the cause; `None` if not computed.
-    #[serde(flatten)]
+    /// Run time that the job would save without the cause; `None` if not computed, or if the finding was deserialized.
+    #[serde(flatten, skip_deserializing)]
     pub saving: Option<Saving>,
     /// Advice to the user.
     pub hint: String,

@@ -13,6 +13,7 @@ use super::state::SavedState;
 use super::tally::Files;
 use super::watch::{Found, Watch};
 use crate::spools::files::own_user;
+use crate::text::units::agree;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -120,9 +121,9 @@ impl Agent {
             outlet.begin(earlier.sinks.get(outlet.name()).copied())?;
             let lacking = earlier.lacking(outlet.name());
             if lacking > 0 {
-                let name = outlet.name();
+                let (name, calls) = (outlet.name(), agree(lacking, "call that was", "calls that were"));
                 said.push(format!(
-                    "{name}: this destination is not in the saved state: it lacks {lacking} calls that were delivered before"
+                    "{name}: this destination is not in the saved state: it lacks {lacking} {calls} delivered before"
                 ));
             }
         }
@@ -264,7 +265,8 @@ impl Agent {
         let (began, said, more) = &mut self.said_of_spools;
         if began.elapsed() >= Duration::from_secs(60) {
             if *more > 0 {
-                self.said.push(format!("{more} messages about spools were left out"));
+                let messages = agree(*more, "message about spools was", "messages about spools were");
+                self.said.push(format!("{more} {messages} left out"));
             }
             (*began, *said, *more) = (Instant::now(), 0, 0);
         }

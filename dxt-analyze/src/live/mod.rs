@@ -35,6 +35,7 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::input;
 use crate::progress::{say, tell};
+use crate::text::units::agree;
 use crate::written::growing;
 use agent::{Agent, Settings};
 use anyhow::{Context, Result};
@@ -109,7 +110,8 @@ pub fn live(args: &Args) -> Result<Exit> {
     if agent.unopened() > 0 {
         let spools = agent.unopened();
         tell(format_args!(
-            "dxt-analyze: {spools} spools were never opened: too few file descriptors; raise `ulimit -Hn`"
+            "dxt-analyze: {spools} {} never opened: too few file descriptors; raise `ulimit -Hn`",
+            agree(spools, "spool was", "spools were")
         ));
     }
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
@@ -172,7 +174,12 @@ fn last_words(agent: &Agent) {
     if agent.left_behind() > 0 {
         let count = agent.left_behind();
         say!(
-            "dxt-analyze: {count} spools of processes that ended earlier were not read: run `dxt-analyze recover` on them"
+            "dxt-analyze: {count} {}",
+            agree(
+                count,
+                "spool of a process that ended earlier was not read: run `dxt-analyze recover` on it",
+                "spools of processes that ended earlier were not read: run `dxt-analyze recover` on them"
+            )
         );
     }
 }

@@ -86,19 +86,37 @@ fn not_seen(not_seen: &NotSeen, out: &mut String) {
 #[must_use]
 pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
-        (not_seen.counted, "calls are known only from counters and have no events"),
-        (not_seen.spools, "processes started and ended unobserved"),
-        (not_seen.taken_back, "calls were shown twice: they arrived after their process's trace"),
-        (not_seen.damaged, "blocks of calls could not be read"),
-        (not_seen.dropped, "events were not accepted by a destination"),
+        (
+            not_seen.counted,
+            "call is known only from counters and has no event",
+            "calls are known only from counters and have no events",
+        ),
+        (not_seen.spools, "process started and ended unobserved", "processes started and ended unobserved"),
+        (
+            not_seen.taken_back,
+            "call was shown twice: it arrived after its process's trace",
+            "calls were shown twice: they arrived after their process's trace",
+        ),
+        (not_seen.damaged, "block of calls could not be read", "blocks of calls could not be read"),
+        (not_seen.dropped, "event was not accepted by a destination", "events were not accepted by a destination"),
         (
             not_seen.names,
+            "file path was dropped because its process uses too many: later calls count as <other files>",
             "file paths were dropped because their processes use too many: later calls count as <other files>",
         ),
-        (not_seen.too_large, "spools are no longer watched: they take too much memory"),
-        (not_seen.other_operations, "calls have no operation name in the connector's format"),
+        (
+            not_seen.too_large,
+            "spool is no longer watched: it takes too much memory",
+            "spools are no longer watched: they take too much memory",
+        ),
+        (
+            not_seen.other_operations,
+            "call has no operation name in the connector's format",
+            "calls have no operation name in the connector's format",
+        ),
     ];
-    all.into_iter().filter(|(count, _)| *count > 0).collect()
+    let counted = all.into_iter().filter(|(count, ..)| *count > 0);
+    counted.map(|(count, one, several)| (count, units::agree(count, one, several))).collect()
 }
 
 /// Returns the last `most` characters of a text that is longer; else the whole text.

@@ -3,6 +3,7 @@
 
 use crate::live::shown::path as shown;
 use crate::spools::files::{Owned, own_user};
+use crate::text::units::agree;
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -304,7 +305,8 @@ impl Looker {
             let most = most_files()
                 .map_or("no more files can be open".to_owned(), |most| format!("at most {most} files can be open"));
             self.say(format!(
-                "{spools} processes are not watched yet: {most} (ulimit -Hn); each is watched once another process ends"
+                "{spools} {} not watched yet: {most} (ulimit -Hn); each is watched once another process ends",
+                agree(spools, "process is", "processes are")
             ));
         }
     }

@@ -2,6 +2,7 @@
 //! traces only, not for Darshan logs.
 
 use crate::sum::Sum;
+use crate::text::units;
 use rustc_hash::FxHashMap;
 use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass};
@@ -60,32 +61,42 @@ impl Origin {
         }
     }
 
-    /// Returns a sentence that says why operations have no segments, and what to do. `filtered` is true if a filter of the tracer may be
-    /// the reason.
+    /// Returns a sentence that says why `count` operations have no segments, and what to do. `filtered` is true if a filter of the tracer
+    /// may be the reason.
     #[must_use]
-    pub const fn missing(self, filtered: bool) -> &'static str {
-        match (self, filtered) {
-            (Self::Trace, true) => {
-                "operations have no segment (only counters, because of a filter or a full buffer): sums include their counts, \
-                 bytes and times, but no distribution or list includes these operations."
-            }
+    pub fn missing(self, count: u64, filtered: bool) -> String {
+        let (have, their, these) = units::agree(
+            count,
+            ("operation has", "its count, bytes and time", "this operation"),
+            ("operations have", "their counts, bytes and times", "these operations"),
+        );
+        let (why, advice) = match (self, filtered) {
+            (Self::Trace, true) => ("only counters, because of a filter or a full buffer", ""),
             (Self::Trace, false) => {
-                "operations have no segment (only counters, because a buffer was full): sums include their counts, bytes and times, \
-                 but no distribution or list includes these operations. Set DXT_BUFFER_MAX higher to record every operation."
+                ("only counters, because a buffer was full", " Set DXT_BUFFER_MAX higher to record every operation.")
             }
-            (Self::Darshan, _) => {
-                "operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their counts, \
-                 bytes and times, but no distribution or list includes these operations."
-            }
-        }
+            (Self::Darshan, _) => (
+                units::agree(
+                    count,
+                    "DXT's memory was full, or its configuration excludes it",
+                    "DXT's memory was full, or its configuration excludes them",
+                ),
+                "",
+            ),
+        };
+        format!(
+            "{} {have} no segment ({why}): sums include {their}, but no distribution or list includes {these}.{advice}",
+            units::count(count)
+        )
     }
 
-    /// Returns the title, without its leading number, of a finding on operations without segments.
+    /// Returns the title of a finding on `count` operations without segments.
     #[must_use]
-    pub const fn missing_title(self) -> &'static str {
+    pub fn missing_title(self, count: u64) -> String {
+        let operations = units::counted(count, "operation");
         match self {
-            Self::Trace => "operations are recorded only as counters",
-            Self::Darshan => "operations have no DXT segment",
+            Self::Trace => format!("{operations} {} recorded only as counters", units::agree(count, "is", "are")),
+            Self::Darshan => format!("{operations} {} no DXT segment", units::agree(count, "has", "have")),
         }
     }
 

@@ -138,8 +138,13 @@ impl Run {
         self.datatype_extents.retain(|sum| has(&files, sum.file));
         if unsure > 0 {
             self.remarks.push(format!(
-                "{} operations have no segments, so their time is not known: --time leaves these operations out",
-                units::count(unsure)
+                "{} {}",
+                units::counted(unsure, "operation"),
+                units::agree(
+                    unsure,
+                    "has no segment, so its time is not known: --time leaves this operation out",
+                    "have no segments, so their time is not known: --time leaves these operations out"
+                )
             ));
         }
         self.window = selection.window;

@@ -57,7 +57,7 @@ impl Run {
     pub fn some_ranks(&self, ranks: u64) -> String {
         match self.ranks() {
             all if all > ranks => {
-                format!("{} of {} ranks", crate::text::units::count(ranks), crate::text::units::count(all))
+                format!("{} of {}", crate::text::units::count(ranks), crate::text::units::counted(all, "rank"))
             }
             _ => crate::text::units::counted(ranks, "rank"),
         }

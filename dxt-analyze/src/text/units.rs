@@ -74,10 +74,21 @@ pub fn duration(ns: u64) -> String {
     format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// Formats a count with its noun, in the singular or the plural: `1 rank`, `2,000 ranks`.
+/// Formats a count with its noun, in the singular or the plural: `1 rank`, `2,000 ranks`, `2 processes`, `2 queries`.
 #[must_use]
 pub fn counted(value: u64, what: &str) -> String {
-    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+    let number = count(value);
+    match what.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        _ if value == 1 => format!("{number} {what}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {what}{}", if what.ends_with('s') { "es" } else { "s" }),
+    }
+}
+
+/// Returns the form of a word that agrees with a count: `singular` (`is`) for 1, else `plural` (`are`).
+#[must_use]
+pub const fn agree<T: Copy>(count: u64, singular: T, plural: T) -> T {
+    if count == 1 { singular } else { plural }
 }
 
 /// Formats a number of nodes: `1 node`, `2 nodes`, `unknown nodes`.
@@ -89,7 +100,13 @@ pub fn nodes(count: Option<u64>) -> String {
 /// Formats a number of processes: `1 process`, `2 processes`.
 #[must_use]
 pub fn processes(value: u64) -> String {
-    format!("{} process{}", count(value), if value == 1 { "" } else { "es" })
+    counted(value, "process")
+}
+
+/// Formats a number of accesses: `1 read or write`, `20 reads and writes`.
+#[must_use]
+pub fn accesses(value: u64) -> String {
+    format!("{} {}", count(value), agree(value, "read or write", "reads and writes"))
 }
 
 /// Formats an integer with thousands separators: `1,234,567`.
@@ -168,6 +185,26 @@ mod tests {
         assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([size_option(4 << 20), size_option(65536), size_option(1000)], ["4M", "64K", "1000"]);
         assert_eq!(wall_clock(1_700_000_000_123_000_000), "2023-11-14 22:13:20.123 UTC");
+    }
+
+    #[test]
+    fn nouns_and_verbs_agree_with_their_count() {
+        for (value, what, said) in [
+            (0, "rank", "0 ranks"),
+            (1, "rank", "1 rank"),
+            (2000, "small file", "2,000 small files"),
+            (1, "process", "1 process"),
+            (2, "process", "2 processes"),
+            (2, "access", "2 accesses"),
+            (1, "metadata query", "1 metadata query"),
+            (2, "metadata query", "2 metadata queries"),
+            (2, "delay", "2 delays"),
+        ] {
+            assert_eq!(counted(value, what), said);
+        }
+        assert_eq!([0, 1, 2].map(|count| agree(count, "takes", "take")), ["take", "takes", "take"]);
+        assert_eq!([accesses(1), accesses(2000)], ["1 read or write", "2,000 reads and writes"]);
+        assert_eq!([processes(1), nodes(Some(1)), nodes(None)], ["1 process", "1 node", "unknown nodes"]);
     }
 
     #[test]

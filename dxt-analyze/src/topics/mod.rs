@@ -74,6 +74,14 @@ table::topics! {
     }
 }
 
+impl TryFrom<String> for Code {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        codes().into_iter().find(|code| code.name() == name).ok_or_else(|| format!("there is no finding {name}"))
+    }
+}
+
 /// Writes the result of a command in the format that its options request; returns the exit code.
 fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let style = Style { format: output.format, table: output.table.clone(), ..style.clone() };
@@ -88,6 +96,7 @@ fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::{About, Evidence, Severity};
 
     const DOCS: &str = include_str!("../../../docs/analyses.md");
 
@@ -97,10 +106,33 @@ mod tests {
         let mut names: Vec<&str> = all.iter().map(|code| code.name()).collect();
         for code in &all {
             assert_eq!(serde_json::to_string(code).unwrap(), format!("\"{}\"", code.name()));
+            assert_eq!(serde_json::from_str::<Code>(&format!("\"{}\"", code.name())).unwrap(), *code);
             assert!(DOCS.contains(&format!("| {} |", code.name())), "{} is not in docs/analyses.md", code.name());
         }
         names.dedup();
         assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn a_finding_can_be_sent_without_its_saving() {
+        let finding = Finding {
+            code: Code::DAMAGED,
+            about: About { rank: Some(3), ..About::default() },
+            severity: Severity::Warn,
+            title: "rank 3 is cut".into(),
+            evidence: vec![Evidence::of("at 1 s".into(), About { offset: Some(7), ..About::default() })],
+            cost_ns: Some(5),
+            saving: None,
+            hint: "repeat it".into(),
+        };
+        let mut sent = serde_json::to_value(&finding).unwrap();
+        sent["saves_ns"] = 9.into();
+        let got: Finding = serde_json::from_value(sent.clone()).unwrap();
+        assert_eq!((&got, got.title.to_string(), &*got.hint), (&finding, "rank 3 is cut".into(), "repeat it"));
+        assert_eq!(got.evidence.iter().map(Evidence::words).collect::<Vec<_>>(), ["at 1 s"]);
+        sent["code"] = "DXT-X000".into();
+        let failed = serde_json::from_value::<Finding>(sent).unwrap_err();
+        assert!(failed.to_string().contains("there is no finding DXT-X000"), "{failed}");
     }
 
     #[test]

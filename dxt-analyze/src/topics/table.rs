@@ -1,20 +1,32 @@
 //! Macro that turns the table of topics in [`super`] into code: commands, list of codes, and the report on a whole run.
 
+use crate::exit::Exit;
+use crate::findings::{Finding, Severity};
+use crate::shared::completeness::Completeness;
+
 /// Result of a command, which decides the exit code.
 pub trait Outcome: crate::render::Report {
     /// Returns the findings in the result.
-    fn findings(&self) -> &[crate::findings::Finding];
+    fn findings(&self) -> &[Finding];
+    /// Returns the completeness of the run, or of the compared runs. Empty for results on many runs, which override [`Self::complete`].
+    fn missing(&self) -> Vec<&Completeness> {
+        Vec::new()
+    }
     /// True if no part of the analysed data is missing.
-    fn complete(&self) -> bool;
-    /// True if the calls of the run were not timed.
-    fn untimed(&self) -> bool;
+    fn complete(&self) -> bool {
+        self.missing().iter().all(|missing| missing.complete)
+    }
+    /// True if the calls of a run were not timed.
+    fn untimed(&self) -> bool {
+        self.missing().iter().any(|missing| missing.untimed)
+    }
     /// Returns the exit code; `fail_on` is the minimum severity of a finding that counts as failure.
-    fn exit(&self, fail_on: Option<crate::findings::Severity>) -> crate::exit::Exit {
+    fn exit(&self, fail_on: Option<Severity>) -> Exit {
         let fails = fail_on.is_some_and(|least| self.findings().iter().any(|finding| finding.severity >= least));
         match (fails, self.complete()) {
-            (true, _) => crate::exit::Exit::Findings,
-            (false, false) => crate::exit::Exit::Incomplete,
-            (false, true) => crate::exit::Exit::Fine,
+            (true, _) => Exit::Findings,
+            (false, false) => Exit::Incomplete,
+            (false, true) => Exit::Fine,
         }
     }
 }

@@ -289,7 +289,7 @@ fn rows_without_a_first_line_and_rounded_times_are_read() {
     let (summary, remarks) =
         read("e.csv", format!("{}{}", row(OPEN, "1743618559.1"), row(WRITE, "1.74362E+09")).as_bytes(), 0);
     assert_eq!(summary["bytes_written"], 100);
-    assert!(remarks.contains("1 of 2 calls have times that were rounded"), "{remarks}");
+    assert!(remarks.contains("1 of 2 calls has a time that was rounded"), "{remarks}");
 }
 
 #[test]

@@ -147,21 +147,27 @@ fn report(level: &Level, counts: &Counts, most: u64) {
         return;
     }
     say!(
-        "dxt-analyze: the longest {} of {} calls have slices of their own; the other {} are merged into {} slices (--most {most})",
+        "dxt-analyze: the longest {} of {} have slices of their own; the other {} {} merged into {} (--most {most})",
         units::count(counts.single),
-        units::count(level.calls),
+        units::counted(level.calls, "call"),
         units::count(counts.merged_calls),
-        units::count(counts.merged_slices),
+        units::agree(counts.merged_calls, "is", "are"),
+        units::counted(counts.merged_slices, "slice"),
     );
     if counts.left_out > 0 {
-        say!("dxt-analyze: {} calls are not shown; increase --most to show them", units::count(counts.left_out));
+        let (are, them) = units::agree(counts.left_out, ("is", "it"), ("are", "them"));
+        say!(
+            "dxt-analyze: {} {are} not shown; increase --most to show {them}",
+            units::counted(counts.left_out, "call")
+        );
     }
     let windows = level.windows(most);
     if let Some((from, until)) = windows.first() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         say!(
-            "dxt-analyze: {} time windows show every call; the first is --time {}:{}",
-            units::count(windows.len() as u64),
+            "dxt-analyze: {} {} every call; the first is --time {}:{}",
+            units::counted(windows.len() as u64, "time window"),
+            units::agree(windows.len() as u64, "shows", "show"),
             seconds(*from),
             seconds(*until)
         );

@@ -5,6 +5,7 @@ use super::row::table;
 use crate::model::Problem;
 use crate::model::converted::SOURCE;
 use crate::text::paths::shown;
+use crate::text::units::agree;
 use std::path::Path;
 use trace_format::meta::{self, JobInfo, Mpi};
 
@@ -41,13 +42,16 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     )];
     if unknown > 0 {
         out.push(format!(
-            "{}: {unknown} of {} calls are on unknown files: no row of an open names the file of their record_id, or the record_id was rounded.",
+            "{}: {unknown} of {} calls {}: no row of an open names the file of {} record_id, or the record_id was rounded.",
             shown(path),
-            job.calls
+            job.calls,
+            agree(unknown, "is on an unknown file", "are on unknown files"),
+            agree(unknown, "its", "their")
         ));
     }
     if job.rounded > 0 {
-        out.push(format!("{} of {} calls have times that were rounded.", job.rounded, job.calls));
+        let have = agree(job.rounded, "has a time that was", "have times that were");
+        out.push(format!("{} of {} calls {have} rounded.", job.rounded, job.calls));
     }
     if job.layers == (true, true) {
         out.push(
@@ -72,8 +76,11 @@ pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
         problem(first.offset, format!("{who}: {}; correct or remove the damaged lines", first.why))
     });
     let beyond = (survey.left_out > 0).then(|| {
-        let what =
-            format!("{} calls are left out: the file has more than {MOST_JOBS} jobs; split the file", survey.left_out);
+        let what = format!(
+            "{} {} left out: the file has more than {MOST_JOBS} jobs; split the file",
+            survey.left_out,
+            agree(survey.left_out, "call is", "calls are")
+        );
         problem(0, what)
     });
     damaged.chain(beyond).chain(survey.names.room().problem(path)).collect()

@@ -7,6 +7,7 @@ use crate::exit::UsageError;
 use crate::live::event::Event;
 use crate::live::shown;
 use crate::progress::tell;
+use crate::text::units::agree;
 use anyhow::{Result, anyhow, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -202,7 +203,10 @@ impl Drop for Ldms {
         let late = self.lost().saturating_sub(self.told.get());
         if late > 0 {
             let name = self.address.name();
-            tell(format_args!("dxt-analyze: {name}: {late} more events were dropped at the end"));
+            tell(format_args!(
+                "dxt-analyze: {name}: {late} more {} dropped at the end",
+                agree(late, "event was", "events were")
+            ));
         }
     }
 }

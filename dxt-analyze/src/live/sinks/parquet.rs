@@ -11,6 +11,7 @@ use crate::input::open_no_link;
 use crate::live::event::Event;
 use crate::live::records::Selected;
 use crate::live::shown;
+use crate::text::units::agree;
 use crate::written::rename_to_nothing;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -82,7 +83,8 @@ impl Parquet {
         }
         if unreadable > 0 {
             self.unreadable += unreadable;
-            self.said.push(format!("{unreadable} lines of {} are not calls and are left out", shown::path(&from)));
+            let (lines, are) = agree(unreadable, ("line", "is not a call and is"), ("lines", "are not calls and are"));
+            self.said.push(format!("{unreadable} {lines} of {} {are} left out", shown::path(&from)));
         }
         self.pending.cut(0)
     }

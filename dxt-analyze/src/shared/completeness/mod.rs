@@ -242,8 +242,7 @@ impl Completeness {
             (self.segments_without_stream, "segment", "of an unknown file"),
         ];
         let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
-            let things = if what == "process" { units::processes(count) } else { units::counted(count, what) };
-            format!("{things} {} {how}", if count == 1 { "is" } else { "are" })
+            format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
         });
         let lost: Vec<String> = lost.collect();
         let noun = self.origin.noun();
@@ -252,7 +251,7 @@ impl Completeness {
         }
         if self.unread_files > 0 && self.unread_files == self.problem_count {
             let (files, are) =
-                (units::counted(self.unread_files, "file"), if self.unread_files == 1 { "is" } else { "are" });
+                (units::counted(self.unread_files, "file"), units::agree(self.unread_files, "is", "are"));
             return format!("{files} of the inputs {are} left out: no part of the content can be read");
         }
         if let Some(note) = self.of_spool().next().filter(|_| self.problem_count == 0 && self.lost_blocks == 0) {
@@ -271,16 +270,15 @@ impl Completeness {
     /// Describes the missing parts, one sentence each.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let folded = self.origin.missing(filters::count_operations(&self.filters));
         let mut out = Vec::new();
-        let mut say = |count: u64, text: &str| {
+        if self.missing_segments > 0 {
+            out.push(self.origin.missing(self.missing_segments, filters::count_operations(&self.filters)));
+        }
+        let mut each = |count: u64, one: &str, several: &str| {
             if count > 0 {
-                out.push(format!("{} {text}", units::count(count)));
+                out.push(format!("{} {}", units::count(count), units::agree(count, one, several)));
             }
         };
-        say(self.missing_segments, folded);
-        // Chooses the singular or the plural text.
-        let mut each = |count: u64, one: &str, several: &str| say(count, if count == 1 { one } else { several });
         each(
             self.lost_segments,
             "segment cannot be read: the file is truncated or damaged there.",
@@ -316,23 +314,26 @@ impl Completeness {
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} calls on {}; the rank's last segment ends at {} s",
+                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends at {} s",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
                 layer(cut.layer),
+                units::agree(cut.calls, "call", "calls"),
                 cut.file,
                 units::seconds(cut.last_segment_ns)
             )
         }));
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
-            out.push(format!("and likewise for {} more files of ranks", units::count(more)));
+            out.push(format!("and likewise for {} of ranks", units::counted(more, "more file")));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));
-        if self.problem_count > 5 {
-            out.push(format!("and {} more problems: `dxt-analyze check` lists them", self.problem_count - 5));
+        match self.problem_count {
+            0..=5 => {}
+            6 => out.push("and 1 more problem: `dxt-analyze check` lists it".into()),
+            count => out.push(format!("and {} more problems: `dxt-analyze check` lists them", count - 5)),
         }
         out.extend(self.remarks.iter().cloned());
         out
@@ -397,7 +398,7 @@ impl Completeness {
                 code: Code::FOLDED,
                 about: About { calls: Some(self.missing_segments), ..About::default() },
                 severity: Severity::Info,
-                title: format!("{} {}", units::count(self.missing_segments), self.origin.missing_title()).into(),
+                title: self.origin.missing_title(self.missing_segments).into(),
                 evidence: Vec::new(),
                 cost_ns: None,
                 saving: None,
@@ -405,5 +406,53 @@ impl Completeness {
             });
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(count: u64, origin: Origin) -> Completeness {
+        Completeness {
+            missing_segments: count,
+            lost_segments: count,
+            lost_processes: count,
+            absent_ranks: count,
+            problem_count: 5 + count,
+            origin,
+            ..Completeness::default()
+        }
+    }
+
+    #[test]
+    fn sentences_agree_with_their_counts() {
+        for (count, origin, damage, title, about, more) in [
+            (
+                1,
+                Origin::Trace,
+                "the trace is incomplete: 1 segment is lost, 1 process is lost, 1 rank is absent",
+                "1 operation is recorded only as counters",
+                "1 operation has no segment (only counters, because a buffer was full): sums include its count, bytes and time, \
+                 but no distribution or list includes this operation. Set",
+                "and 1 more problem: `dxt-analyze check` lists it",
+            ),
+            (
+                2,
+                Origin::Darshan,
+                "the log is incomplete: 2 segments are lost, 2 processes are lost, 2 ranks are absent",
+                "2 operations have no DXT segment",
+                "2 operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their \
+                 counts, bytes and times, but no distribution or list includes these operations.",
+                "and 2 more problems: `dxt-analyze check` lists them",
+            ),
+        ] {
+            let missing = missing(count, origin);
+            assert_eq!(missing.damage(), damage);
+            assert_eq!(origin.missing_title(count), title);
+            let sentences = missing.sentences();
+            assert!(sentences.first().is_some_and(|first| first.starts_with(about)), "{sentences:?}");
+            assert_eq!(sentences.last().map(String::as_str), Some(more));
+        }
     }
 }

@@ -248,14 +248,16 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     let blocks = region.blocks.len() as u64;
     let indexed = place.entry.map_or(blocks, |entry| u64::from(entry.blocks));
     if indexed != blocks && region.problems.is_empty() {
-        say(place.offset, format!("the index lists {indexed} blocks, but the region has {blocks}"));
+        let of = units::agree(indexed, "block", "blocks");
+        say(place.offset, format!("the index lists {indexed} {of}, but the region has {blocks}"));
     }
     match &region.process {
         Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
         None => say(place.offset, "the region has no readable process block".into()),
     }
     if decoded > expected {
-        say(place.offset, format!("the region has {decoded} segments, but {expected} are expected"));
+        let (segments, are) = (units::agree(decoded, "segment", "segments"), units::agree(expected, "is", "are"));
+        say(place.offset, format!("the region has {decoded} {segments}, but {expected} {are} expected"));
     }
     sums.segments = decoded;
     sums.lost = expected.saturating_sub(decoded);
@@ -295,8 +297,9 @@ impl Report for CheckReport {
                 let shown =
                     file.problems.iter().take(20).map(|p| format!("{} at byte {}: {}", p.file, p.offset, p.what));
                 let more = file.problems.len().saturating_sub(20);
+                let problems = units::agree(more as u64, "problem", "problems");
                 let more =
-                    (more > 0).then(|| format!("{} and {more} more problems (--format json has all)", file.file));
+                    (more > 0).then(|| format!("{} and {more} more {problems} (--format json has all)", file.file));
                 let advice = file.advice.as_ref().map(|advice| format!("{}: {advice}", file.file));
                 shown.chain(more).chain(advice).collect::<Vec<String>>()
             })
@@ -311,13 +314,14 @@ impl Report for CheckReport {
             some => format!(" {some} intact with operations that have no segments,"),
         };
         parts.push(Part::Lines(vec![format!(
-            "{} files: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} segments read, {} lost",
+            "{} {}: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} read, {} lost",
             self.files.len(),
+            units::agree(self.files.len() as u64, "file", "files"),
             count(FileState::Complete),
             count(FileState::Cut),
             count(FileState::Damaged),
             count(FileState::Unreadable),
-            units::count(self.files.iter().map(|file| file.segments).sum()),
+            units::counted(self.files.iter().map(|file| file.segments).sum(), "segment"),
             units::count(self.files.iter().map(|file| file.lost_segments).sum::<Sum>().get())
         )]));
         View { parts, max_width: None }

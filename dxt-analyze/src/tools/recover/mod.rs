@@ -16,6 +16,7 @@ use self::spill::Spill;
 use crate::exit::UsageError;
 use crate::spools::files::{self, Bytes, Identity, Owned};
 use crate::spools::{clock, owner};
+use crate::text::units::agree;
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -185,9 +186,10 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
                 result.failed.extend(without_spill);
                 match one {
                     Known::Calls(one) if one.about.missing_bytes > 0 && how.cleans => result.cut.push(format!(
-                        "{}: the file was truncated and lacks {} bytes that were in use: `dxt-analyze recover {}` makes a trace of the rest",
+                        "{}: the file was truncated and lacks {} {} in use: `dxt-analyze recover {}` makes a trace of the rest",
                         path.display(),
                         one.about.missing_bytes,
+                        agree(one.about.missing_bytes, "byte that was", "bytes that were"),
                         path.display()
                     )),
                     Known::Calls(one) => found.push(*one),
@@ -260,7 +262,8 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
             bail!("its process {} runs and has recorded nothing", spool.head().pid());
         }
         let cut = format!(
-            "the file was truncated: it lacks {missing_bytes} bytes that were in use, and the rest has no calls"
+            "the file was truncated: it lacks {missing_bytes} {} in use, and the rest has no calls",
+            agree(missing_bytes, "byte that was", "bytes that were")
         );
         let what = match missing_bytes {
             0 if is_finished => Held::Nothing,

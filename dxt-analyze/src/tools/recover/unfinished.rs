@@ -3,6 +3,7 @@
 
 use super::Held;
 use crate::spools::owner;
+use crate::text::units::agree;
 use anyhow::{Result, bail};
 use std::path::Path;
 use trace_format::spool::HEADER_BYTES;
@@ -29,7 +30,8 @@ pub(super) fn without_header(path: &Path, bytes: u64) -> Result<Option<Held>> {
     look(path)?;
     // The tracer sets the file's full length at once. So either the process was killed between two system calls, or a crash or shell
     // redirection truncated the file.
-    let has = if bytes == 0 { "no bytes".to_owned() } else { format!("{bytes} bytes, which is less than a header") };
+    let unit = agree(bytes, "byte", "bytes");
+    let has = if bytes == 0 { "no bytes".to_owned() } else { format!("{bytes} {unit}, which is less than a header") };
     let why = format!("it has {has}: the file was truncated, or its process was killed while creating it");
     Ok(Some(Held::NoHeader(why)))
 }

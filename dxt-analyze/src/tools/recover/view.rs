@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::text::units::counted;
+use crate::text::units::{agree, counted};
 use crate::tools::recover::{self, Recovery, Stale};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ impl Report for Recovery {
             }
         }
         if self.not_stale > 0 {
-            let whose = if self.not_stale == 1 { "its process runs" } else { "their processes run" };
+            let whose = agree(self.not_stale, "its process runs", "their processes run");
             let time = (!self.older_than.is_zero()).then(|| age_text(self.older_than));
             let ended = time.map_or_else(String::new, |time| format!(" or ended less than {time} ago"));
             lines.push(format!("kept {}: {whose}{ended}", counted(self.not_stale, "spool")));
@@ -107,7 +107,10 @@ impl Report for Recovery {
         lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
         lines.extend(self.spools.iter().filter(|one| one.missing_bytes > 0).map(|one| {
             let (spool, missing) = (one.spool.display(), one.missing_bytes);
-            format!("kept {spool}: the file was truncated and lacks {missing} bytes that were in use, with the calls in them")
+            format!(
+                "kept {spool}: the file was truncated and lacks {missing} {} in use, with the calls in them",
+                agree(missing, "byte that was", "bytes that were")
+            )
         }));
         lines.extend(self.without_header.iter().map(|(spool, why)| format!("removed {}: {why}", spool.display())));
         lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
@@ -116,7 +119,8 @@ impl Report for Recovery {
         }
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {
-            lines.push(format!("{uncertain} calls are on record and may be counted once more in the counters"));
+            let are = agree(uncertain, "call is", "calls are");
+            lines.push(format!("{uncertain} {are} on record and may be counted once more in the counters"));
         }
         if lines.is_empty() {
             lines.push("no spools found".into());

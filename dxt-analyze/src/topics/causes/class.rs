@@ -1,6 +1,7 @@
 //! What calls do, as far as they are judged together.
 
 use crate::model::Op;
+use crate::text::units as show;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
@@ -64,6 +65,18 @@ impl Class {
         }
     }
 
+    /// Returns the form that agrees with a number of calls.
+    #[must_use]
+    pub const fn agree(self, calls: u64) -> &'static str {
+        show::agree(calls, self.singular(), self.plural())
+    }
+
+    /// Formats a number of calls: `1 read`, `2,000 reads`.
+    #[must_use]
+    pub fn counted(self, calls: u64) -> String {
+        format!("{} {}", show::count(calls), self.agree(calls))
+    }
+
     /// The article of the singular.
     #[must_use]
     pub const fn article(self) -> &'static str {
@@ -83,5 +96,16 @@ impl Class {
             Self::Wait => "waits for asynchronous I/O",
             Self::HandOver => "calls that hand asynchronous I/O over",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_in_their_singular_and_plural() {
+        let said = [Class::Read.counted(1), Class::Wait.counted(2), Class::HandOver.counted(1)];
+        assert_eq!(said, ["1 read", "2 waits for asynchronous I/O", "1 call that hands asynchronous I/O over"]);
     }
 }

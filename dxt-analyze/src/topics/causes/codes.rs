@@ -90,12 +90,14 @@ codes! {
         "Call H5Pset_all_coll_metadata_ops for reads, H5Pset_coll_metadata_write for writes; open objects once.",
         "Howison et al., Tuning HDF5 for Lustre File Systems, 2010 (GCRM)";
     ALIASING = "DXT-V011",
-        "Ranks hit the same storage target at the same time while the other targets idle.",
+        "Ranks hit the same storage target at the same time while the other targets idle, or requests reach few of a \
+         file's many targets.",
         "Reported if (1) >= 4 processes begin requests on a file with >= 4 targets in >= 8 time windows of a median \
          call's length, in >= 0.5 of these >= 0.75 of them on one target, not one stripe; (2) they take >= 1.2 x those \
          in other windows, if >= 8, and >= 2 x the fastest; (3) no target has > 2.5 x its share of the run; or (4) >= \
-         0.8 of a queue (DXT-V006) is on files of >= 2 stripe rows that use <= 0.5 of their targets (used: >= 0.02 of \
-         the bytes). Saving: time - fastest x calls x processes per target (>= 1) if spread over all; (4) as DXT-V006.",
+         0.8 of a queue (DXT-V006) is on files whose requests span >= 2 x stripe size x stripe count, but reach <= 0.5 \
+         of the targets (reached: >= 0.02 of the bytes). Saving: time - fastest x calls x processes per target (>= 1) \
+         if spread over all; (4) as DXT-V006.",
         "Choose a distance of ranks' blocks that is no multiple of stripe count times stripe size, or let each rank \
          start at a different block.",
         "own rule; Lustre Operations Manual, chapter on striping";

@@ -149,12 +149,8 @@ impl Outcome for Causes {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.missing]
     }
 }
 

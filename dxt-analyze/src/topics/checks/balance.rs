@@ -59,9 +59,9 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
         severity: m.severity(rank.data.time_ns).max(Severity::Warn),
         title: format!("{} moves {} of the bytes of {} ranks", m.run.process_name(process), percent(part), members(m)),
         evidence: vec![format!(
-            "{} in {} reads and writes, {} in total",
+            "{} in {}, {} in total",
             units::bytes(rank.data.bytes),
-            units::count(rank.data.count),
+            units::accesses(rank.data.count),
             units::duration(rank.data.time_ns)
         )],
         cost_ns: None,
@@ -236,7 +236,7 @@ fn independent(m: &Measured<'_>, out: &mut Verdicts) {
             .filter_map(|(id, count)| {
                 let file = m.calls.files.get(id)?;
                 let ranks = file.read_by.len().max(file.written_by.len());
-                Some(format!("{}: {} independent calls by {ranks} ranks, {} in total", m.name(*id), units::count(*count), units::duration(file.alone.time_ns)))
+                Some(format!("{}: {} by {ranks} ranks, {} in total", m.name(*id), units::counted(*count, "independent call"), units::duration(file.alone.time_ns)))
             })
             .collect(),
         cost_ns: None,

@@ -40,9 +40,9 @@ fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
         severity: m.severity(m.calls.stdio.time_ns),
         title: format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(part)),
         evidence: vec![format!(
-            "{} in {} calls, {} in total",
+            "{} in {}, {} in total",
             units::bytes(m.calls.stdio.bytes),
-            units::count(m.calls.stdio.count),
+            units::counted(m.calls.stdio.count, "call"),
             units::duration(m.calls.stdio.time_ns)
         )],
         cost_ns: None,
@@ -107,11 +107,11 @@ fn collective(
             ..About::default()
         },
         severity: m.severity(forms.independent.time_ns),
-        title: format!("{} of {} MPI-IO calls are collective", percent(part), units::count(all)),
+        title: format!("{} of {} are collective", percent(part), units::counted(all, "MPI-IO call")),
         evidence: m
             .most(&forms.independent_files, |calls| calls.count)
             .iter()
-            .map(|(file, count)| format!("{}: {} independent calls", m.name(*file), units::count(*count)))
+            .map(|(file, count)| format!("{}: {}", m.name(*file), units::counted(*count, "independent call")))
             .collect(),
         cost_ns: None,
         hint: format!(
@@ -122,7 +122,7 @@ fn collective(
         0 => String::new(),
         ns => format!(", {} in independent calls", units::duration(ns)),
     };
-    let looked = format!("{} calls{independent}", units::count(all));
+    let looked = format!("{}{independent}", units::counted(all, "call"));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
@@ -151,17 +151,21 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
             "all MPI-IO calls are blocking, and {} between I/O phases pass without I/O",
             units::duration(m.phases.idle_ns)
         ),
-        evidence: vec![format!("{} blocking calls, {} gaps without I/O", units::count(all), units::count(gaps))],
+        evidence: vec![format!(
+            "{}, {} without I/O",
+            units::counted(all, "blocking call"),
+            units::counted(gaps, "gap")
+        )],
         cost_ns: None,
         hint: "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
                compute before MPI_Wait"
             .into(),
     });
     let looked = format!(
-        "{} calls, {} nonblocking; {} gaps without I/O (at least {GAPS} required)",
-        units::count(all),
+        "{}, {} nonblocking; {} without I/O (at least {GAPS} required)",
+        units::counted(all, "call"),
         units::count(nonblocking),
-        units::count(gaps)
+        units::counted(gaps, "gap")
     );
     out.add(check, code, Amount::Ratio(idle), least, looked, said);
     out.also("blocking calls", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
@@ -215,7 +219,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
             hint: format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
         }
     });
-    out.add(check, code, Amount::Ratio(part), least, format!("{nodes} nodes"), said);
+    out.add(check, code, Amount::Ratio(part), least, format!("{nodes} {}", units::agree(nodes, "node", "nodes")), said);
     out.also("nodes", Amount::Count(nodes), Amount::Count(SEVERAL));
 }
 
@@ -239,9 +243,9 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
             percent(part),
             m.run.memory_alignment()
         ),
-        evidence: vec![format!("{} of {} reads and writes", units::count(unaligned), units::count(known))],
+        evidence: vec![format!("{} of {}", units::count(unaligned), units::accesses(known))],
         cost_ns: None,
         hint: "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers".into(),
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} accesses", units::count(known)), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(known, "access"), said);
 }

@@ -48,7 +48,14 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
         cost_ns: Some(cost),
         hint: HINT.into(),
     });
-    out.add(check, code, Amount::Ns(most), Amount::Ns(least), format!("{} ranks", ranks.len()), said);
+    out.add(
+        check,
+        code,
+        Amount::Ns(most),
+        Amount::Ns(least),
+        format!("{} {}", ranks.len(), units::agree(ranks.len() as u64, "rank", "ranks")),
+        said,
+    );
 }
 
 fn seconds(value: f64) -> u64 {
@@ -74,7 +81,8 @@ fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
         cost_ns: Some(calls.metadata.time_ns),
         hint: HINT.into(),
     });
-    let looked = format!("{} calls, {}", units::count(calls.metadata.count), units::duration(calls.metadata.time_ns));
+    let looked =
+        format!("{}, {}", units::counted(calls.metadata.count, "call"), units::duration(calls.metadata.time_ns));
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
     out.also("calls", Amount::Count(calls.metadata.count), Amount::Count(m.least.metadata_min));
 }
@@ -90,18 +98,18 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
     let said = (most >= least).then(|| Said {
         about: About { time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
-        title: format!("single processes open {} {} times or more", units::counted(often.count() as u64, "file"), units::count(least)),
+        title: format!("single processes open {} {} or more", units::counted(often.count() as u64, "file"), units::counted(least, "time")),
         evidence: files
             .iter()
             .filter(|(_, count)| *count >= least)
             .filter_map(|(id, count)| {
                 let file = m.calls.files.get(id)?;
                 Some(format!(
-                    "{}: {} opens by {} for {} reads and writes",
+                    "{}: {} by {} for {}",
                     m.name(*id),
-                    units::count(*count),
+                    units::counted(*count, "open"),
                     m.run.process_name(file.most_opens.1),
-                    units::count(file.accesses_of_most)
+                    units::accesses(file.accesses_of_most)
                 ))
             })
             .collect(),
@@ -109,14 +117,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
         hint: "keep the file open between accesses: each open queries the metadata server, and each close writes back cached data"
             .into(),
     });
-    out.add(
-        check,
-        code,
-        Amount::Count(most),
-        Amount::Count(least),
-        format!("{} opens", units::count(m.calls.opens.count)),
-        said,
-    );
+    out.add(check, code, Amount::Count(most), Amount::Count(least), units::counted(m.calls.opens.count, "open"), said);
 }
 
 fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
@@ -132,19 +133,20 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
         about: About { calls: Some(opens.count), time_ns: Some(cost), ..About::default() },
         severity: m.severity(cost),
         title: format!(
-            "the program opens files {} times for {} reads and writes",
+            "the program opens files {} {} for {}",
             units::count(opens.count),
-            units::count(data)
+            units::agree(opens.count, "time", "times"),
+            units::accesses(data)
         ),
         evidence: m
             .most(&m.calls.files, |file| file.opens.count)
             .into_iter()
-            .map(|(file, count)| format!("{}: {} opens", m.name(file), units::count(count)))
+            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "open")))
             .collect(),
         cost_ns: Some(cost),
         hint: "pack small files into one (HDF5, tar with an index, a database), or keep files open".into(),
     });
-    let looked = format!("{} opens, {} reads and writes", units::count(opens.count), units::count(data));
+    let looked = format!("{}, {}", units::counted(opens.count, "open"), units::accesses(data));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
     out.also("opens", Amount::Count(opens.count), Amount::Count(m.least.metadata_min));
 }
@@ -160,17 +162,22 @@ fn failed(m: &Measured<'_>, out: &mut Verdicts) {
     let said = (part >= least && failed.count >= m.least.failed_opens_min).then(|| Said {
         about: About { calls: Some(failed.count), time_ns: Some(failed.time_ns), ..About::default() },
         severity: m.severity(failed.time_ns),
-        title: format!("{} of {} opens fail", units::count(failed.count), units::count(all)),
+        title: format!(
+            "{} of {} {}",
+            units::count(failed.count),
+            units::counted(all, "open"),
+            units::agree(failed.count, "fails", "fail")
+        ),
         evidence: m
             .most(&m.calls.failed_files, |count| *count)
             .into_iter()
-            .map(|(file, count)| format!("{}: {} failed opens", m.name(file), units::count(count)))
+            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "failed open")))
             .collect(),
         cost_ns: Some(failed.time_ns),
         hint: "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), cache which files are absent, put packages into one image"
             .into(),
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} opens", units::count(all)), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(all, "open"), said);
     out.also("failed opens", Amount::Count(failed.count), Amount::Count(m.least.failed_opens_min));
 }
 
@@ -188,6 +195,6 @@ fn rate(m: &Measured<'_>, out: &mut Verdicts) {
         cost_ns: None,
         hint: HINT.into(),
     });
-    let looked = format!("{} metadata calls", units::count(m.calls.metadata.count));
+    let looked = units::counted(m.calls.metadata.count, "metadata call");
     out.add(check, code, Amount::PerSecond(peak), Amount::PerSecond(least), looked, said);
 }

@@ -33,7 +33,7 @@ fn idle(m: &Measured<'_>, out: &mut Verdicts) {
                buffers that drain in the background"
             .into(),
     });
-    let looked = format!("{} gaps in {}", units::count(phases.gaps.len() as u64), units::duration(phases.span_ns));
+    let looked = format!("{} in {}", units::counted(phases.gaps.len() as u64, "gap"), units::duration(phases.span_ns));
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
     out.also("from the first I/O call to the last", Amount::Ns(phases.span_ns), Amount::Ns(m.least.phases_min_ns));
 }
@@ -54,9 +54,10 @@ fn alone(m: &Measured<'_>, out: &mut Verdicts) {
         severity: if share(phases.alone_ns, phases.span_ns) >= m.least.high_cost_share { Severity::Warn } else { Severity::Info },
         title: format!("a single process moves bytes during {} of the time with data transfer", percent(part)),
         evidence: vec![format!(
-            "{} of {} with data transfer; {movers} processes read or write during the run",
+            "{} of {} with data transfer; {movers} {} during the run",
             units::duration(phases.alone_ns),
-            units::duration(phases.moving_ns)
+            units::duration(phases.moving_ns),
+            units::agree(movers as u64, "process reads or writes", "processes read or write")
         )],
         cost_ns: None,
         hint: "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a single \

@@ -25,6 +25,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
 /// Check names and finding codes of one direction (reads or writes).
 struct Which {
     word: &'static str,
+    singular: &'static str,
     of: fn(&FileSums) -> &Direction,
     small: (&'static str, Code),
     shared: (&'static str, Code),
@@ -34,6 +35,7 @@ struct Which {
 
 static READS: Which = Which {
     word: "reads",
+    singular: "read",
     of: |sums| &sums.reads,
     small: ("small reads", Code::SMALL_READS),
     shared: ("small reads of shared files", Code::SMALL_SHARED_READS),
@@ -43,6 +45,7 @@ static READS: Which = Which {
 
 static WRITES: Which = Which {
     word: "writes",
+    singular: "write",
     of: |sums| &sums.writes,
     small: ("small writes", Code::SMALL_WRITES),
     shared: ("small writes to shared files", Code::SMALL_SHARED_WRITES),
@@ -161,7 +164,7 @@ fn small_of(
         cost_ns: None,
         hint: gather(m),
     });
-    let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
+    let looked = format!("{}, {} small", units::counted(all.all.count, which.singular), units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
     out.also("small calls", Amount::Count(all.small.count), Amount::Count(enough));
 }
@@ -226,7 +229,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         evidence: m
             .most(&m.files, |sums| (which.of)(sums).random.count)
             .into_iter()
-            .map(|(file, count)| format!("{}: {} calls", m.name(file), units::count(count)))
+            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "call")))
             .collect(),
         // A time of 0 means that it is unknown, as it can be for calls that are only counted.
         cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
@@ -236,7 +239,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them".into()
         },
     });
-    let looked = format!("{} {}, {} random", units::count(all.placed), which.word, units::count(all.random.count));
+    let looked = format!("{}, {} random", units::counted(all.placed, which.singular), units::count(all.random.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
     out.also("random calls", Amount::Count(all.random.count), Amount::Count(m.least.random_min));
 }
@@ -258,10 +261,10 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         },
         severity: m.severity(all.saved_ns),
         title: format!(
-            "{} consecutive small {} could be merged into {} calls",
+            "{} consecutive small {} could be merged into {}",
             units::count(all.in_runs.count),
             which.word,
-            units::count(all.in_runs.count.saturating_sub(all.saved))
+            units::counted(all.in_runs.count.saturating_sub(all.saved), "call")
         ),
         evidence: m
             .most(&m.files, |sums| (which.of)(sums).saved)
@@ -270,13 +273,13 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
                 let one = m.files.get(&file).and_then(|sums| (which.of)(sums).longest_run);
                 let longest = one.map_or(String::new(), |run| {
                     format!(
-                        "; longest run: {} calls, {}, by {}",
-                        units::count(run.amount),
+                        "; longest run: {}, {}, by {}",
+                        units::counted(run.amount, "call"),
                         units::bytes(run.length),
                         m.place(&run)
                     )
                 });
-                format!("{}: {} calls can be saved{longest}", m.name(file), units::count(saved))
+                format!("{}: {} can be saved{longest}", m.name(file), units::counted(saved, "call"))
             })
             .collect(),
         cost_ns: Some(all.saved_ns),
@@ -285,8 +288,11 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             units::bytes(m.least.small_request_bytes)
         ),
     });
-    let looked =
-        format!("{} runs with {} {} in total", units::count(all.runs), units::count(all.in_runs.count), which.word);
+    let looked = format!(
+        "{} with {} in total",
+        units::counted(all.runs, "run"),
+        units::counted(all.in_runs.count, which.singular)
+    );
     out.add(check, code, Amount::Count(all.saved), least, looked, said);
 }
 
@@ -319,9 +325,9 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         },
         severity: m.severity(all.slow_small.time_ns),
         title: format!(
-            "{} of {} small writes take {} or more: each waits for storage",
+            "{} of {} take {} or more: each waits for storage",
             percent(part),
-            units::count(all.small.count),
+            units::counted(all.small.count, "small write"),
             units::duration(m.least.slow_small_ns)
         ),
         evidence: m
@@ -333,7 +339,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         hint: "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full page cache"
             .into(),
     });
-    let looked = format!("{} small writes", units::count(all.small.count));
+    let looked = units::counted(all.small.count, "small write");
     let enough = if dominate { A_FEW } else { m.least.sync_min };
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
     out.also("slow small writes", Amount::Count(all.slow_small.count), Amount::Count(enough));
@@ -360,10 +366,10 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
             .take(crate::limits::NAMED_EXAMPLES)
             .map(|(file, calls)| {
                 format!(
-                    "{}: {} syncs for {} writes, {} in syncs",
+                    "{}: {} for {}, {} in syncs",
                     m.name(**file),
-                    units::count(calls.syncs.count),
-                    units::count(calls.writes.count),
+                    units::counted(calls.syncs.count, "sync"),
+                    units::counted(calls.writes.count, "write"),
                     units::duration(calls.syncs.time_ns)
                 )
             })
@@ -373,7 +379,7 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
                statements)"
             .into(),
     });
-    let looked = format!("{}: {} syncs", m.name(file), units::count(calls.syncs.count));
+    let looked = format!("{}: {}", m.name(file), units::counted(calls.syncs.count, "sync"));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
     out.also("syncs of a file", Amount::Count(calls.syncs.count), Amount::Count(m.least.sync_min));
 }
@@ -396,16 +402,16 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
     let said = (ratio >= least && count >= m.least.seek_min).then(|| Said {
         about: About { calls: Some(count), time_ns: Some(time), ..About::default() },
         severity: m.severity(time),
-        title: format!("the program makes {} seeks for {} reads and writes", units::count(count), units::count(data)),
+        title: format!("the program makes {} for {}", units::counted(count, "seek"), units::accesses(data)),
         evidence: m
             .most(&m.calls.files, |file| file.seeks.count)
             .into_iter()
-            .map(|(file, seeks)| format!("{}: {} seeks", m.name(file), units::count(seeks)))
+            .map(|(file, seeks)| format!("{}: {}", m.name(file), units::counted(seeks, "seek")))
             .collect(),
         cost_ns: Some(time),
         hint: "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two".into(),
     });
-    let looked = format!("{} seeks, {} reads and writes of the same files", units::count(count), units::count(data));
+    let looked = format!("{}, {} of the same files", units::counted(count, "seek"), units::accesses(data));
     out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
     out.also("seeks", Amount::Count(count), Amount::Count(m.least.seek_min));
 }

@@ -107,12 +107,8 @@ impl Outcome for ChecksReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 
@@ -123,7 +119,8 @@ impl Report for ChecksReport {
         let skipped = result.checks.iter().filter(|row| row.verdict == Verdict::NotApplicable).count();
         parts.push(Part::Table(self.table()));
         if skipped > 0 && !self.all {
-            parts.push(Part::Lines(vec![format!("{skipped} checks do not apply to this run: --all shows why")]));
+            let checks = units::agree(skipped as u64, "check does", "checks do");
+            parts.push(Part::Lines(vec![format!("{skipped} {checks} not apply to this run: --all shows why")]));
         }
         parts.push(Part::Table(gap_table(&result.gaps)));
         if let Some(line) = sampled(result) {

@@ -52,9 +52,10 @@ pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Fin
     let show = |ns: f64| units::duration(ns.round() as u64);
     let range = |way: &str, spread: &Spread| {
         format!(
-            "{way}: mean {} over {} runs, range {} to {}",
+            "{way}: mean {} over {} {}, range {} to {}",
             show(spread.mean),
             spread.runs,
+            units::agree(spread.runs, "run", "runs"),
             show(spread.least),
             show(spread.most)
         )

@@ -35,8 +35,10 @@ pub(super) fn parts(job: &Job, detailed: Option<&[String; 2]>) -> Vec<Part> {
     if let Some([before, after]) = detailed {
         out.push(Part::Lines(vec![
             format!(
-                "Of {} and {} runs, the two with the median run times are compared in detail:",
-                job.runs_before, job.runs_after
+                "Of {} and {} {}, the two with the median run times are compared in detail:",
+                job.runs_before,
+                job.runs_after,
+                crate::text::units::agree(job.runs_after, "run", "runs")
             ),
             format!("  before: {before}"),
             format!("  after: {after}"),

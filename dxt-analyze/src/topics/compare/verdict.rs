@@ -66,22 +66,22 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     if let Some(over) = row.calls {
         evidence.push(format!(
             "calls: median {} -> {}, {:.2} x slower; a call is slower than before with a probability of {:.0} %; rank-sum test: \
-             q-value {}, {} and {} calls",
+             q-value {}, {} and {}",
             show(over.before),
             show(over.after),
             over.slower,
             over.likelier * 100.0,
             chance(over.q),
             units::count(over.sample.0),
-            units::count(over.sample.1)
+            units::counted(over.sample.1, "call")
         ));
     }
     if let Some(over) = row.ranks {
         evidence.push(format!(
-            "means of ranks: {:.2} x slower in the median, slower on {:.0} % of {} ranks; signed-rank test: q-value {}",
+            "means of ranks: {:.2} x slower in the median, slower on {:.0} % of {}; signed-rank test: q-value {}",
             over.slower,
             over.likelier * 100.0,
-            units::count(over.sample.0),
+            units::counted(over.sample.0, "rank"),
             chance(over.q)
         ));
     }
@@ -259,7 +259,10 @@ fn changed(result: &Comparison) -> Vec<Finding> {
         one != two,
         Code::RANKS_CHANGED,
         Severity::Warn,
-        format!("{one} ranks before, {two} now: calls and bytes are compared per rank"),
+        format!(
+            "{one} {} before, {two} now: calls and bytes are compared per rank",
+            units::agree(one, "rank", "ranks")
+        ),
         Vec::new(),
         "run both with the same number of ranks to compare speeds",
     );

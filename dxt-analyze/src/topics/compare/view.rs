@@ -161,12 +161,8 @@ impl Outcome for CompareReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.before.missing.complete && self.result.after.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.before.missing.untimed || self.result.after.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.before.missing, &self.result.after.missing]
     }
 }
 
@@ -176,10 +172,12 @@ impl Report for CompareReport {
         let mut parts: Vec<Part> = result.before.missing.scope_part().into_iter().collect();
         let run = |part: &RunPart| {
             format!(
-                "{}: {} ranks, {} processes on {}, {} in calls",
+                "{}: {} {}, {} {} on {}, {} in calls",
                 part.key,
                 part.ranks,
+                units::agree(part.ranks, "rank", "ranks"),
                 part.processes,
+                units::agree(part.processes, "process", "processes"),
                 units::nodes(part.nodes),
                 units::duration(part.time_ns)
             )
@@ -194,9 +192,10 @@ impl Report for CompareReport {
         parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
         parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
         parts.push(Part::Lines(vec![format!(
-            "{} tests; q is the false discovery rate over all tests (Benjamini & Hochberg). A small q means that these two traces \
+            "{} {}; q is the false discovery rate over all tests (Benjamini & Hochberg). A small q means that these two traces \
              differ; it does not predict a third run.",
-            result.tests
+            result.tests,
+            units::agree(result.tests, "test", "tests")
         )]));
         parts.push(Part::Findings(result.findings.clone()));
         parts.extend(result.before.missing.parts());
@@ -234,7 +233,8 @@ fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table
     let (who, unit, matched_by) = if name == "files" { ("File", "file", "Matched by") } else { ("Rank", "rank", "") };
     let test = all.test.map_or(String::new(), |over| {
         let (slower, pairs, q) = (over.slower, over.sample.0, chance(over.q));
-        format!(", {slower:.2} x slower in the median of {pairs} pairs, signed-rank test: q-value {q}")
+        let of = units::agree(pairs, "pair", "pairs");
+        format!(", {slower:.2} x slower in the median of {pairs} {of}, signed-rank test: q-value {q}")
     });
     let count = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Count(sum.calls));
     let bytes = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Bytes(sum.bytes));

@@ -103,7 +103,6 @@ pub struct JobRow {
     /// Number of findings; `None` if the job was not analyzed for findings.
     pub findings: Option<u64>,
     /// Codes of the most costly findings, at most three.
-    #[serde(deserialize_with = "super::sent::codes_of")]
     pub top_findings: Vec<Code>,
 }
 

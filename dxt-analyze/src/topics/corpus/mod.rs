@@ -18,7 +18,6 @@ mod pieces;
 mod places;
 mod queue;
 mod result;
-mod sent;
 mod share;
 mod slow_run;
 mod sources;

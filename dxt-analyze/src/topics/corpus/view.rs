@@ -47,10 +47,6 @@ impl Outcome for CorpusReport {
         self.result.left_out.is_empty() && self.result.incomplete == 0
     }
 
-    fn untimed(&self) -> bool {
-        false
-    }
-
     /// Returns exit code 1 if no job can be read, 3 if data is omitted or incomplete.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.result.whole.jobs + self.kept, self.result.left_out.is_empty(), self.result.incomplete) {

@@ -2,7 +2,6 @@
 //! job kills the worker, by a defect or by using up memory, the parent only has to start a new one.
 
 use super::pace::{Pace, Paces};
-use super::sent;
 use super::{JobFile, JobRow, Read, Tally, files, job, tally};
 use crate::findings::Finding;
 use crate::load;
@@ -32,7 +31,6 @@ pub(super) struct Done {
     pub(super) row: JobRow,
     pub(super) files: Vec<JobFile>,
     pub(super) tally: Tally,
-    #[serde(deserialize_with = "sent::findings")]
     pub(super) findings: Vec<Finding>,
     /// Call durations over the run, for comparison with other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

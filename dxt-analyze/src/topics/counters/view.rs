@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::scan;
 use crate::shared::bandwidth::table;
+use crate::shared::completeness::Completeness;
 use crate::shared::totals::{Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
@@ -47,12 +48,8 @@ impl Outcome for Characterization {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.missing]
     }
 }
 

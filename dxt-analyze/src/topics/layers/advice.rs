@@ -37,8 +37,9 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let mut evidence = vec![format!(
-        "{} lock calls take {}, unlocks {}; POSIX reads and writes take {}",
-        units::count(all.inside.locks.calls),
+        "{} {} {}, unlocks {}; POSIX reads and writes take {}",
+        units::counted(all.inside.locks.calls, "lock call"),
+        units::agree(all.inside.locks.calls, "takes", "take"),
         units::duration(all.inside.locks.time_ns),
         units::duration(all.inside.unlocks.time_ns),
         units::duration(all.inside.data().time_ns)
@@ -46,9 +47,9 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
     evidence.extend(files.map(|file| {
         format!(
-            "{}: {} lock and unlock calls, {} in total",
+            "{}: {}, {} in total",
             file.file,
-            units::count(file.locking.calls),
+            units::counted(file.locking.calls, "lock and unlock call"),
             units::duration(file.locking.time_ns)
         )
     }));
@@ -86,11 +87,11 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
     let mut evidence: Vec<String> = those_that_matter
         .map(|row| {
             format!(
-                "{} on {} arrives last in {} of {} operations; the other ranks wait {} for this straggler",
+                "{} on {} arrives last in {} of {}; the other ranks wait {} for this straggler",
                 row.process,
                 row.node,
                 units::count(row.times),
-                units::count(all.followed),
+                units::counted(all.followed, "operation"),
                 units::duration(row.wait_ns)
             )
         })
@@ -172,7 +173,7 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
         severity: severity(found, waiting, least),
         title: format!(
             "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
-            aggregators.map_or_else(String::new, |count| format!("{} ranks are serialized: ", units::count(count))),
+            aggregators.map_or_else(String::new, |count| format!("{} are serialized: ", units::counted(count, "rank"))),
             100.0 * alone,
             mpiio.mean
         ).into(),

@@ -38,7 +38,9 @@ fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> 
 /// Adds the findings of `of` for the first few rows that have one, and the number of further rows that have one.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
     let all: Vec<Finding> = rows.iter().filter_map(of).collect();
-    out.extend(first_few(all, PER_CODE, |more| format!("and {more} more files")));
+    out.extend(first_few(all, PER_CODE, |more| {
+        format!("and {more} more {}", units::agree(more as u64, "file", "files"))
+    }));
 }
 
 fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding> {
@@ -55,11 +57,11 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     let mut evidence = Vec::new();
     if writes >= least.sieving_amplification {
         evidence.push(format!(
-            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({} reads, {})",
+            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({}, {})",
             units::bytes(file.mpiio_writes.bytes),
             units::bytes(file.posix_writes.bytes),
             units::bytes(file.reads_in_writes.bytes),
-            units::count(file.reads_in_writes.calls),
+            units::counted(file.reads_in_writes.calls, "read"),
             units::duration(file.reads_in_writes.time_ns)
         ));
     }
@@ -119,8 +121,9 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let mut evidence = vec![format!(
-        "aggregators: {count} of {} ranks on {} ({}{more})",
+        "aggregators: {count} of {} {} on {} ({}{more})",
         file.processes,
+        units::agree(file.processes, "rank", "ranks"),
         units::counted(file.nodes, "node"),
         names.join(", ")
     )];
@@ -197,13 +200,14 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     }
     let cost = (data.calls >= calls.saturating_mul(SEVERAL)).then_some(data.time_ns);
     let mut evidence = vec![format!(
-        "{} collective calls of {} on average became {} system calls of {} on average, by {} of {} ranks",
-        units::count(calls),
+        "{} of {} on average became {} of {} on average, by {} of {} {}",
+        units::counted(calls, "collective call"),
         units::bytes(file.mean_call_bytes),
-        units::count(data.calls),
+        units::counted(data.calls, "system call"),
         units::bytes(file.mean_request_bytes),
         file.aggregators.len(),
-        file.processes
+        file.processes,
+        units::agree(file.processes, "rank", "ranks")
     )];
     if !file.hints.is_empty() {
         let hints: Vec<String> = file.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -220,8 +224,9 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
             about: About { operation: Some(file.op.into()), ..of_file(&file.file) },
             severity: severity(found, cost.unwrap_or(0), least),
             title: format!(
-                "{} make {}s of {} inside collective {}s on {}, although calls have {} on average",
+                "{} {} {}s of {} inside collective {}s on {}, although calls have {} on average",
                 units::counted(file.aggregators.len() as u64, "rank"),
+                units::agree(file.aggregators.len() as u64, "makes", "make"),
                 file.op,
                 units::bytes(file.mean_request_bytes),
                 file.op,
@@ -269,15 +274,17 @@ fn independent(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Fin
         about: of_file(&file.file),
         severity: severity(found, cost, least),
         title: format!(
-            "{} ranks make {} small independent calls on the shared file {}",
+            "{} {} {} on the shared file {}",
             file.processes,
-            units::count(file.independent.calls),
+            units::agree(file.processes, "rank makes", "ranks make"),
+            units::counted(file.independent.calls, "small independent call"),
             file.file
         ).into(),
         evidence: on(&file.file, [format!(
-            "{} of {} blocking calls are collective; an independent call moves {} in {} on average",
+            "{} of {} {} collective; an independent call moves {} in {} on average",
             units::count(file.collective_calls),
-            units::count(all),
+            units::counted(all, "blocking call"),
+            units::agree(file.collective_calls, "is", "are"),
             units::bytes(mean),
             units::duration(cost.checked_div(file.independent.calls).unwrap_or(0))
         )]),
@@ -314,8 +321,8 @@ fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
         .into(),
         evidence: vec![Evidence::of(
             format!(
-                "{} system calls of {} on average by {}; {} in exchange, waiting and locks",
-                units::count(data.calls),
+                "{} of {} on average by {}; {} in exchange, waiting and locks",
+                units::counted(data.calls, "system call"),
                 units::bytes(data.bytes.checked_div(data.calls).unwrap_or(0)),
                 units::counted(row.movers, "rank"),
                 units::duration(row.made.rest_ns().saturating_add(row.made.inside.locking().time_ns))

@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use crate::render::{Part, Report, View};
 use crate::scan::scan;
 use crate::shared::bandwidth::table;
+use crate::shared::completeness::Completeness;
 use crate::shared::totals::Totals;
 use crate::text::units;
 use crate::topics::Outcome;
@@ -55,12 +56,8 @@ impl Outcome for LayersReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 
@@ -97,9 +94,9 @@ impl Report for LayersReport {
 fn collectives_line(result: &Layers) -> Option<Part> {
     let all = &result.collectives;
     let line = format!(
-        "{} collective operations took {} of wall-clock time: {} until the last rank arrived, {} in system calls of the busiest \
+        "{} took {} of wall-clock time: {} until the last rank arrived, {} in system calls of the busiest \
          rank, {} outside POSIX (communication, locks, copies). All ranks together waited {} for the last rank.",
-        units::count(all.followed),
+        units::counted(all.followed, "collective operation"),
         units::duration(all.wall_ns),
         units::duration(all.skew_ns),
         units::duration(all.storage_ns),
@@ -116,23 +113,30 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.job.folded > 0 {
         out.push(format!(
-            "{} MPI-IO calls are not recorded individually: the table of ranks includes their time, the table of calls does not; \
+            "{} {} not recorded individually: the table of ranks includes their time, the table of calls does not; \
              system calls that are not recorded individually count as inside reads and writes",
-            units::count(result.job.folded)
+            units::counted(result.job.folded, "MPI-IO call"),
+            units::agree(result.job.folded, "is", "are")
         ));
     }
     let elsewhere = result.elsewhere.system_calls();
     if elsewhere > 0 {
         out.push(format!(
-            "{} system calls ({}) were made inside other MPI calls (such as MPI_Init) or inside calls that are not recorded",
-            units::count(elsewhere),
-            units::duration(result.elsewhere.system_ns())
+            "{} ({}) {} made inside other MPI calls (such as MPI_Init) or inside calls that are not recorded",
+            units::counted(elsewhere, "system call"),
+            units::duration(result.elsewhere.system_ns()),
+            units::agree(elsewhere, "was", "were")
         ));
     }
     if result.unsure > 0 {
         out.push(format!(
-            "{} system calls count as inside the call around them, although some of these may have begun before that call",
-            units::count(result.unsure)
+            "{} {}",
+            units::counted(result.unsure, "system call"),
+            units::agree(
+                result.unsure,
+                "counts as inside the call around it, although it may have begun before that call",
+                "count as inside the call around them, although some of these may have begun before that call"
+            )
         ));
     }
     if let Some(why) = &result.collectives.not_matched {

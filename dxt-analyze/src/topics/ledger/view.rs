@@ -9,6 +9,7 @@ use crate::model::Run;
 use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::scan::{scan, together};
+use crate::shared::completeness::Completeness;
 use crate::shared::ratio::share;
 use crate::shared::totals::{Totals, with_missing};
 use crate::text::units;
@@ -70,12 +71,8 @@ impl Outcome for LedgerReport {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 

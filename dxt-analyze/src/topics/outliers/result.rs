@@ -183,10 +183,11 @@ pub fn operation_findings(
             },
             severity: Severity::of_cost(group.extra_ns, io_ns, least),
             title: format!(
-                "{} of {} {} operations are outliers: {beyond}",
+                "{} of {} {} operations {}: {beyond}",
                 show::count(group.outliers),
                 show::count(group.sample),
-                group.group.title()
+                group.group.title(),
+                show::agree(group.outliers, "is an outlier", "are outliers")
             ).into(),
             evidence: traits.into_iter().flatten().map(Evidence::from).chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
@@ -244,8 +245,8 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
                 title: title(row).into(),
                 evidence: vec![Evidence::of(
                     format!(
-                        "{} operations, {} in {}, modified z-score {:.1}, p-value {:.1e}",
-                        show::count(row.operations),
+                        "{}, {} in {}, modified z-score {:.1}, p-value {:.1e}",
+                        show::counted(row.operations, "operation"),
                         show::bytes(row.bytes),
                         show::duration(row.time_ns),
                         row.z.unwrap_or(0.0),
@@ -260,7 +261,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);
         if let (Some(last), true) = (out.last_mut(), more > 0) {
-            last.evidence.push(format!("and {} more outliers of this kind", show::count(more)).into());
+            last.evidence.push(format!("and {} of this kind", show::counted(more, "more outlier")).into());
         }
     }
     out

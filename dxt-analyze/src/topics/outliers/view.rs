@@ -200,16 +200,19 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let texts = [
         (
             unsure.windows,
+            "operation has only counters, so its time window is unknown: this operation is left out",
             "operations have only counters, so their time window is unknown: these operations are left out",
         ),
         (
             unsure.targets,
+            "operation has only counters and is on a file of several storage targets: this operation is left out, as counters \
+             do not record the target",
             "operations have only counters and are on files of several storage targets: these operations are left out, as \
              counters do not record the target",
         ),
     ];
-    for (count, text) in texts.into_iter().filter(|(count, _)| *count > 0) {
-        result.missing.remarks.push(format!("{} {text}", units::count(count)));
+    for (count, one, several) in texts.into_iter().filter(|(count, ..)| *count > 0) {
+        result.missing.remarks.push(format!("{} {}", units::count(count), units::agree(count, one, several)));
     }
     result
 }
@@ -241,12 +244,8 @@ impl Outcome for OutliersReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 
@@ -301,9 +300,9 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
     };
     let plot = &group.plot;
     let about = format!(
-        "{}: {} operations, mean {}, median {}{}",
+        "{}: {}, mean {}, median {}{}",
         group.group.title(),
-        units::count(group.sample),
+        units::counted(group.sample, "operation"),
         show(plot.mean),
         show(plot.median),
         if plot.exact { "" } else { " (quartiles within 0.1 %)" }

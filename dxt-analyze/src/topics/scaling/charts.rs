@@ -6,6 +6,7 @@ use super::spread::Spread;
 use crate::render::figure::{Area, Ink, Layer, Panel, Slice};
 use crate::render::table::human;
 use crate::render::{Cell, Figure, Table};
+use crate::text::units::agree;
 
 /// Maximum number of groups in a chart.
 const DRAWN: usize = 60;
@@ -88,7 +89,8 @@ fn figure(
 ) -> Figure {
     let groups = result.groups.get(..DRAWN).unwrap_or(&result.groups);
     let left = result.groups.len() - groups.len();
-    let more = if left > 0 { format!(" {left} more groups are in the table.") } else { String::new() };
+    let groups_are = agree(left as u64, "group is", "groups are");
+    let more = if left > 0 { format!(" {left} more {groups_are} in the table.") } else { String::new() };
     let all: Vec<&Bars> = panels.iter().flat_map(|(_, bars)| bars).collect();
     let mut legend: Vec<(Ink, String)> = Vec::new();
     for bars in &all {

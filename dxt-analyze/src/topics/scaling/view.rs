@@ -57,11 +57,6 @@ impl Outcome for Scaling {
         self.left_out.is_empty() && self.runs.iter().all(|run| run.job.complete)
     }
 
-    /// Returns false, since runs with and without call times can be mixed: measures that depend on times are unknown for single runs.
-    fn untimed(&self) -> bool {
-        false
-    }
-
     /// Returns the exit code: 1 if no run can be read, 3 if a run is incomplete or was skipped, else 0.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.runs.is_empty(), self.complete()) {

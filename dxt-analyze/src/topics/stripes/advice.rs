@@ -119,20 +119,23 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
         let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file, least)).collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.sharing.time_ns));
         let all: Vec<Finding> = files.into_iter().map(|file| one(code, file, io_ns, least)).collect();
-        out.extend(first_few(all, PER_CODE, |more| format!("and the same for {more} more files")));
+        out.extend(first_few(all, PER_CODE, |more| {
+            format!("and the same for {more} more {}", units::agree(more as u64, "file", "files"))
+        }));
     }
     out
 }
 
 fn pace_words(part: &PacePart) -> String {
     format!(
-        "{}s of {} to {}: {} unaligned calls take {} on average, {} aligned calls {} (estimated excess {} in total)",
+        "{}s of {} to {}: {} {} {} on average, {} {} (estimated excess {} in total)",
         part.op,
         units::bytes(part.from_bytes),
         units::bytes(part.from_bytes.saturating_mul(2)),
-        units::count(part.unaligned),
+        units::counted(part.unaligned, "unaligned call"),
+        units::agree(part.unaligned, "takes", "take"),
         units::duration(part.unaligned_mean_ns),
-        units::count(part.aligned),
+        units::counted(part.aligned, "aligned call"),
         units::duration(part.aligned_mean_ns),
         units::duration(part.cost_ns)
     )
@@ -144,11 +147,11 @@ fn shared(file: &str, stripe: &StripePart, unit: &str) -> Evidence {
         count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
     };
     let words = format!(
-        "{unit} {} (from byte {}{}): {} writes by {} processes (ranks {}; {nodes}) at overlapping times, {} in total",
+        "{unit} {} (from byte {}{}): {} by {} processes (ranks {}; {nodes}) at overlapping times, {} in total",
         stripe.stripe,
         stripe.start,
         stripe.ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
-        units::count(stripe.writes),
+        units::counted(stripe.writes, "write"),
         stripe.process_count,
         stripe.ranks.join(", "),
         units::duration(stripe.time_ns)
@@ -198,7 +201,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
                 false => String::new(),
             };
-            let are = if count == 1 { "is" } else { "are" };
+            let are = units::agree(count, "is", "are");
             let count = units::counted(count, unit);
             let title = format!("{count} of {}{assumed} {are} written {whose}{}", file.file, why.unwrap_or_default());
             let mut shown: Vec<&StripePart> =
@@ -219,9 +222,9 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 ),
                 vec![Evidence::of(
                     format!(
-                        "{} of {} operations; {unit} size {}, longest operation {}",
+                        "{} of {}; {unit} size {}, longest operation {}",
                         units::count(file.crossing_needlessly),
-                        units::count(all),
+                        units::counted(all, "operation"),
                         units::bytes(stripe),
                         units::bytes(file.max_length)
                     ),
@@ -252,9 +255,9 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 file.file
             );
             let evidence = format!(
-                "{} of {} operations, {}; {unit} size {}",
+                "{} of {}, {}; {unit} size {}",
                 units::count(file.unaligned),
-                units::count(all),
+                units::counted(all, "operation"),
                 units::bytes(file.unaligned_bytes),
                 units::bytes(stripe)
             );

@@ -151,12 +151,8 @@ impl Outcome for StripesReport {
         &self.result.findings
     }
 
-    fn complete(&self) -> bool {
-        self.result.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.result.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.result.missing]
     }
 }
 
@@ -196,10 +192,11 @@ impl Report for StripesReport {
 fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let mut out = Vec::new();
     if result.missing.counted_operations > 0 {
+        let (have, are) = units::agree(result.missing.counted_operations, ("has", "is"), ("have", "are"));
         out.push(format!(
-            "{} operations have only counters and no offsets ({}), and are not in this audit. `summary` shows how many accesses \
+            "{} {have} only counters and no offsets ({}), and {are} not in this audit. `summary` shows how many accesses \
              do not begin at a stripe boundary.",
-            units::count(result.missing.counted_operations),
+            units::counted(result.missing.counted_operations, "operation"),
             match result.missing.origin {
                 Origin::Trace => "DXT_ENABLE=counters",
                 Origin::Darshan => "not in DXT",
@@ -225,7 +222,9 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
         ));
     }
     if result.files.len() > top {
-        out.push(format!("{} more files: --top N, or --format json", result.files.len() - top));
+        let more = result.files.len() - top;
+        let files = units::agree(more as u64, "file", "files");
+        out.push(format!("{more} more {files}: --top N, or --format json"));
     }
     if let Some(first) = result.without_layout.first() {
         let count = result.without_layout.len();
@@ -244,7 +243,8 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let left: u64 = result.files.iter().map(|file| file.sharing.not_examined).sum();
     if left > 0 {
         out.push(format!(
-            "{left} stripes written by several processes were not examined for overlap in time: too many"
+            "{left} {} not examined for overlap in time: too many",
+            units::agree(left, "stripe written by several processes was", "stripes written by several processes were")
         ));
     }
     out

@@ -39,7 +39,7 @@ fn data_sets(summary: &Summary) -> Table {
 fn files(files: &BTreeSet<&str>) -> Cell {
     match files.first() {
         Some(file) if files.len() == 1 => Cell::Path((*file).into()),
-        _ => Cell::Path(format!("{} files", units::count(files.len() as u64))),
+        _ => Cell::Path(units::counted(files.len() as u64, "file")),
     }
 }
 

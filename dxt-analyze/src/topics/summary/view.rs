@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use crate::render::{Cell, Part, Report, Table, View, untimed};
 use crate::scan::{Lost, scan, together};
 use crate::shared::bandwidth::table;
+use crate::shared::completeness::Completeness;
 use crate::shared::profiles::{self, FileProfile, Profiles};
 use crate::shared::totals::{self, Totals, with_missing};
 use crate::text::units;
@@ -80,12 +81,8 @@ impl Outcome for Summary {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.missing]
     }
 }
 
@@ -120,7 +117,8 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     out.push(("started", format!("{}, ran {}", job.start, units::duration(job.runtime_ns))));
     if !job.mpi.is_empty() {
-        out.push(("MPI", format!("{}, {} ranks", job.mpi, job.mpi_ranks)));
+        let ranks = units::agree(u64::from(job.mpi_ranks), "rank", "ranks");
+        out.push(("MPI", format!("{}, {} {ranks}", job.mpi, job.mpi_ranks)));
     }
     let seen = format!(
         "{}, {}, {}, {}",
@@ -134,18 +132,19 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
         0 => String::new(),
         missing => format!(", {} more in counters only", units::count(missing)),
     };
-    let counted = units::count(summary.counted_operations);
+    let counted = units::counted(summary.counted_operations, "call");
+    let (are, have) = units::agree(summary.counted_operations, ("is", "has"), ("are", "have"));
     match (summary.counted_operations, summary.segments) {
         (0, segments) => out.push(("segments", format!("{}{missing}", units::count(segments)))),
         (_, 0) => {
             let none = summary.missing.origin.without_segments();
-            out.push(("segments", format!("{none}: {counted} calls are counted")));
+            out.push(("segments", format!("{none}: {counted} {are} counted")));
         }
         (_, some) => {
             out.push((
                 "segments",
                 format!(
-                    "{}{missing}; {counted} calls have counters only, {}",
+                    "{}{missing}; {counted} {have} counters only, {}",
                     units::count(some),
                     summary.missing.origin.some_without_segments()
                 ),

@@ -56,7 +56,7 @@ impl Toy {
             code: Code::TOY,
             about: About::default(),
             severity: Severity::Info,
-            title: format!("{reads} reads").into(),
+            title: crate::text::units::counted(reads, "read").into(),
             evidence: Vec::new(),
             cost_ns: None,
             saving: None,
@@ -83,12 +83,8 @@ impl Outcome for Toy {
         &self.findings
     }
 
-    fn complete(&self) -> bool {
-        self.missing.complete
-    }
-
-    fn untimed(&self) -> bool {
-        self.missing.untimed
+    fn missing(&self) -> Vec<&Completeness> {
+        vec![&self.missing]
     }
 }
 

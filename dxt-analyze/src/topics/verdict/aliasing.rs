@@ -1,5 +1,5 @@
-//! Requests that meet on few of a file's storage targets though it has many, since their distance is a multiple of a whole row of stripes: calls queue there,
-//! and more targets would help no more than those that the file has.
+//! Requests that reach few of a file's many storage targets although they span several rows of stripes, as they do if the distances between them are multiples
+//! of a row (stripe size times stripe count): calls queue there, and more targets would help no more than those that the file has.
 
 use crate::findings::{About, Addition, Code, Evidence};
 use crate::model::FileId;
@@ -20,12 +20,17 @@ const MOST: f64 = 0.8;
 /// Targets that are listed one by one.
 const LISTED: usize = 4;
 
-/// A file, the stripe size in bytes, its targets, and those that requests meet on.
+/// A file whose requests reach few of its targets.
 struct Aliased {
     name: String,
+    /// Stripe size in bytes.
     stripe: u64,
     targets: usize,
     used: BTreeSet<u32>,
+    /// Share of the file's bytes on the used targets.
+    share: f64,
+    /// Rows of stripes that requests span.
+    rows: u64,
 }
 
 /// Says of queues on such files what makes them.
@@ -56,14 +61,16 @@ fn aliased(grid: &Grid<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased>
     let (stripe, targets) = (component.stripe_size, component.osts.iter().collect::<BTreeSet<_>>().len());
     let bytes = part.targets.iter().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
     let uses = part.targets.iter().filter(|target| target.bytes as f64 >= bytes as f64 * BARELY);
+    let on_used = uses.clone().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
     let used: BTreeSet<u32> = uses.filter_map(|target| target.ost).collect();
     let ranges = grid.entries.iter().filter(|entry| entry.leaf && entry.file == file).map(|entry| entry.cell.range);
     let known = ranges.filter(|(from, until)| from < until);
     let (from, until) = known.fold((u64::MAX, 0), |(from, until), range| (from.min(range.0), until.max(range.1)));
     let row = stripe.saturating_mul(targets as u64);
     let few = !used.is_empty() && used.len() as f64 <= targets as f64 * FEW;
-    let rows = row > 0 && until.saturating_sub(from.min(until)) >= row.saturating_mul(ROWS);
-    (few && rows).then(|| Aliased { name: name.clone(), stripe, targets, used })
+    let rows = until.saturating_sub(from.min(until)).checked_div(row)?;
+    let share = on_used as f64 / bytes.max(1) as f64;
+    (few && rows >= ROWS).then(|| Aliased { name: name.clone(), stripe, targets, used, share, rows })
 }
 
 fn say(claim: &mut Claim, of: &Aliased, others: u64) {
@@ -75,18 +82,21 @@ fn say(claim: &mut Claim, of: &Aliased, others: u64) {
         _ => String::new(),
     };
     let title = format!(
-        "nearly all requests on {} hit {} of its {} OSTs{which}: their stride is a multiple of stripe size times stripe count ({})",
+        "requests on {} hit {} of its {}{which} with {:.0} % of the bytes, over {} times stripe size times stripe count ({})",
         of.name,
         of.used.len(),
-        units::count(of.targets as u64),
+        units::counted(of.targets as u64, "OST"),
+        of.share * 100.0,
+        units::count(of.rows),
         units::bytes(of.stripe.saturating_mul(of.targets as u64))
     );
-    let hint = "choose a stripe size or stripe count that does not divide the stride (`lfs setstripe -S`, `-c`), or pad the blocks; more stripes that still divide it do not help";
+    let hint = "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
+                no multiple of size times count; more stripes alone may not help";
     let queue = Evidence::from(claim.finding.title.to_string());
     let about = About { file: Some(of.name.clone()), ..About::default() };
     let row = format!(
-        "stripe count times stripe size: {} stripes of {}",
-        units::count(of.targets as u64),
+        "stripe count times stripe size: {} of {}",
+        units::counted(of.targets as u64, "stripe"),
         units::bytes(of.stripe)
     );
     claim.finding = finding(Code::ALIASING, title, vec![Evidence::of(row, about), queue], hint);

@@ -281,7 +281,7 @@ fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<Evidence> {
             "{} of up to {} {} one stripe each: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
             units::counted(count, "file"),
             units::bytes(most),
-            if count == 1 { "has" } else { "have" }
+            units::agree(count, "has", "have")
         )
         .into()
     })

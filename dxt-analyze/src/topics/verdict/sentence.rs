@@ -71,13 +71,15 @@ pub(crate) fn sentence(
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
     match stated {
+        // Nothing is wrong with such a run, so there is nothing to fix.
+        Some(first) if first.code == Code::BY_TURNS => {
+            format!("{}.{}", capital(&first.title.to_string()), one_stripe.unwrap_or_default())
+        }
         Some(first) => {
             let saves = first.saving.map_or(0, |saving| saving.saves_ns);
-            let title = first.title.to_string();
-            let beside = one_stripe.filter(|_| first.code == Code::BY_TURNS).unwrap_or_default();
             format!(
-                "{}. Fixing this would shorten the run by {} ({:.1} %).{beside}",
-                capital(title.trim_end_matches('.')),
+                "{}. Fixing this would shorten the run by {} ({:.1} %).",
+                capital(first.title.to_string().trim_end_matches('.')),
                 units::duration(saves),
                 percent(verdict, saves)
             )

@@ -169,7 +169,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     let second = Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "300ms"]));
     let (_, said) = second.end_with(3);
     assert!(
-        said.contains("1 lines of files/pending.jsonl are not calls") && said.contains("are now in a Parquet file"),
+        said.contains("1 line of files/pending.jsonl is not a call") && said.contains("are now in a Parquet file"),
         "{said}"
     );
     let all = parts(&scratch);

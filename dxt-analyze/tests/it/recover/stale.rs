@@ -39,7 +39,7 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     clean("1d", 0);
     assert!((1..4).all(|pid| there(&of(pid, "1"))), "they are young");
     let said = clean("0s", 3);
-    for (pid, has) in (1..4).zip(["no bytes", "1 bytes", "4095 bytes"]) {
+    for (pid, has) in (1..4).zip(["no bytes", "1 byte,", "4095 bytes"]) {
         let is_named = |line: &str| line.starts_with("removed ") && line.contains(&of(pid, "1")) && line.contains(has);
         assert!(!there(&of(pid, "1")) && said.lines().filter(|line| is_named(line)).count() == 1, "{said}");
     }

@@ -57,10 +57,11 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let on_targets = grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
         let of_whom = if on_targets { "rank or target" } else { "rank" };
         let title = format!(
-            "{} of {} {} are slow outliers{}: {} excess, longest {}",
+            "{} of {} {} {}{}: {} excess, longest {}",
             show::count(tail.far),
             show::count(tail.calls),
             tail.plural(),
+            show::agree(tail.far, "is a slow outlier", "are slow outliers"),
             kind.as_ref()
                 .map_or_else(|| format!(" on no particular {of_whom}"), |kind| format!(", nearly all on {kind}")),
             show::duration(tail.extra_ns as u64),
@@ -198,8 +199,8 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         ..About::default()
     };
     let words = format!(
-        "{} {class}, {} excess summed over processes",
-        show::count(still.far),
+        "{}, {} excess summed over processes",
+        still.class.counted(still.far),
         show::duration(still.extra_ns as u64)
     );
     let evidence = std::iter::once(Evidence::of(words, about))
@@ -215,10 +216,10 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
 fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
     let (name, _, about) = named(grid, unit);
     let title = format!(
-        "{name} is slow at times: {} of its {} {} are slow outliers, {} excess in total",
+        "{name} is slow at times: {} of its {} {}, {} excess in total",
         show::count(far),
-        show::count(calls),
-        tail.class.plural(),
+        tail.class.counted(calls),
+        show::agree(far, "is a slow outlier", "are slow outliers"),
         show::duration(tail.extra_ns as u64)
     );
     let hint = "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls";
@@ -229,10 +230,11 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
         ..about
     };
     let words = format!(
-        "{} of all {} outlier {} belong to {name}",
+        "{} of all {} outlier {} {} to {name}",
         show::count(far),
         show::count(tail.far),
-        tail.class.plural()
+        tail.class.agree(tail.far),
+        show::agree(far, "belongs", "belong")
     );
     let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
     let evidence =

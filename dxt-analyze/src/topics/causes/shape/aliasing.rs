@@ -352,9 +352,9 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
     }
     let name = grid.run.file(aliased.file)?.name.clone();
     let title = format!(
-        "ranks hit the same OST of {name} at once ({:.0} % of time windows) while most of its {} OSTs idle",
+        "ranks hit the same OST of {name} at once ({:.0} % of time windows) while most of its {} idle",
         100.0 * aliased.share,
-        show::count(aliased.targets as u64)
+        show::counted(aliased.targets as u64, "OST")
     );
     let words = format!(
         "{:.1} ranks on the busiest OST of a time window on average; over the whole run several OSTs are used",

@@ -59,11 +59,11 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         _ => "each",
     };
     let title = format!(
-        "{} metadata calls ({}){who} repeatedly query the same {}, {} times {}",
-        show::count(calls),
+        "{} ({}){who} repeatedly query the same {}, {} {}",
+        show::counted(calls, "metadata call"),
         ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
         show::counted(files_asked, "name"),
-        show::count(calls / known.max(1)),
+        show::counted(calls / known.max(1), "time"),
         by_each
     );
     let words = format!(
@@ -99,14 +99,12 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         return None;
     }
     let title = format!(
-        "{} of {} metadata queries find no file yet: {} for files that appear later",
+        "{} of {} {} no file yet: {} {} for files that appear later",
         show::count(vain),
-        show::count(calls),
-        if processes.len() == 1 {
-            "1 process polls".to_owned()
-        } else {
-            format!("{} processes poll", show::count(processes.len() as u64))
-        }
+        show::counted(calls, "metadata query"),
+        show::agree(vain, "finds", "find"),
+        show::processes(processes.len() as u64),
+        show::agree(processes.len() as u64, "polls", "poll")
     );
     let evidence = files(grid, &shortened).into_iter().collect();
     let hint = "let the process that creates the files send a message (MPI, a pipe, inotify on the same node), or poll with growing pauses: each query loads \

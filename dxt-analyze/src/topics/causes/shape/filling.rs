@@ -20,9 +20,11 @@ const BLOCK: u8 = 17;
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
     let title = format!(
-        "{} only complete blocks that {} change in part (read-modify-write of unaligned writes)",
+        "{} only {} blocks that {} {} in part (read-modify-write of unaligned writes)",
         show::counted(found.reads, "small read"),
-        show::counted(found.writes, "write")
+        show::agree(found.reads, "completes", "complete"),
+        show::counted(found.writes, "write"),
+        show::agree(found.writes, "changes", "change")
     );
     let hint =
         "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";

@@ -103,12 +103,12 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let one = of_files.first().and_then(|file| grid.run.file(*file)).filter(|_| of_files.len() == 1);
     let name = one.map(|file| file.name.clone());
     let title = format!(
-        "{} flushed {} times by {} for {} to data sets: a flush takes {}",
+        "{} flushed {} by {} for {} to data sets: a flush takes {}",
         name.as_ref().map_or_else(
-            || format!("{} HDF5 files are", show::count(of_files.len() as u64)),
+            || format!("{} are", show::counted(of_files.len() as u64, "HDF5 file")),
             |name| format!("HDF5 file {name} is")
         ),
-        show::count(flushes),
+        show::counted(flushes, "time"),
         show::processes(by.len() as u64),
         show::counted(writes, "write"),
         show::duration((flushing_ns / flushes.max(1) as f64) as u64)

@@ -110,8 +110,8 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let title = format!(
-        "{} ranks {} the metadata of HDF5 file {name} separately: {} small independent {}",
-        show::count(ranks as u64),
+        "{} {} the metadata of HDF5 file {name} separately: {} small independent {}",
+        show::counted(ranks as u64, "rank"),
         if class == Class::Read { "read" } else { "write" },
         show::count(metadata),
         class.plural()
@@ -122,9 +122,9 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let words = format!(
-        "{} each on average, near the same places of the file; data sets were accessed by {} small calls",
+        "{} each on average, near the same places of the file; data sets were accessed by {}",
         show::bytes(found.bytes / found.calls.max(1)),
-        show::count(found.of_data)
+        show::counted(found.of_data, "small call")
     );
     let about = About { file: Some(name), calls: Some(metadata), processes: Some(ranks as u64), ..About::default() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();

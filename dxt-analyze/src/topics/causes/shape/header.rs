@@ -129,10 +129,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         format!("{} and {}", name, show::counted(found.len() as u64 - 1, "other file"))
     };
     let title = format!(
-        "a header is rewritten between records: {where_} {} of {on}, {} times for {} other writes",
+        "a header is rewritten between records: {where_} {} of {on}, {} for {}",
         show::bytes(one.range.1 - one.range.0),
-        show::count(calls),
-        show::count(others)
+        show::counted(calls, "time"),
+        show::counted(others, "other write")
     );
     let words = format!("{} in these writes", show::duration(time as u64));
     let about = About { file: Some(name), offset: Some(one.range.0), calls: Some(calls), ..About::default() };

@@ -68,7 +68,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let hdf5 = of_hdf5 > calls / 2;
     let on = match by.len() {
         1 => format!("the shared file {name}"),
-        count => format!("{} shared files", show::count(count as u64)),
+        count => show::counted(count as u64, "shared file"),
     };
     let title = format!(
         "{} small independent {} {} of {} on {on}: {} and {} each on average",
@@ -84,11 +84,12 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     } else {
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
+    let collective = sum(|of| of.collective);
     let words = format!(
         "{} in these calls, summed over all ranks; {} collective {} on these files",
         show::duration(time_ns as u64),
-        show::count(sum(|of| of.collective)),
-        class.plural()
+        show::count(collective),
+        class.agree(collective)
     );
     let about =
         About { file: Some(name), calls: Some(calls), processes: Some(most.ranks.len() as u64), ..About::default() };

@@ -62,9 +62,9 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> O
     let (name, one, about) = found.named(grid.run);
     let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} last at {} of {} synchronization points of {whose} group of {}: the group waits {}, and all other ranks wait for the group",
+        "{name} {comes} last at {} of {} of {whose} group of {}: the group waits {}, and all other ranks wait for the group",
         show::count(found.last.len() as u64),
-        show::count(meetings.len() as u64),
+        show::counted(meetings.len() as u64, "synchronization point"),
         show::counted(who.len() as u64, "rank"),
         show::duration(saves_ns as u64)
     );
@@ -99,9 +99,9 @@ fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
     let (name, one, about) = found.named(grid.run);
     let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} last at {} of {} collective calls: {} after the previous call (others: {})",
+        "{name} {comes} last at {} of {}: {} after the previous call (others: {})",
         show::count(found.last.len() as u64),
-        show::count(meetings.len() as u64),
+        show::counted(meetings.len() as u64, "collective call"),
         show::duration(own_ns as u64),
         show::duration(usual_ns as u64)
     );

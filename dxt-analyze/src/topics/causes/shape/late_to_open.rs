@@ -53,9 +53,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let (name, one, about) = found.named(grid.run);
     let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
     let title = format!(
-        "{name} {comes} last at {} of {} collective MPI-IO opens: the others wait {} in these opens",
+        "{name} {comes} last at {} of {}: the others wait {} in these opens",
         show::count(times as u64),
-        show::count(meetings.len() as u64),
+        show::counted(meetings.len() as u64, "collective MPI-IO open"),
         show::duration(found.saves_ns as u64)
     );
     let words = "derived from the short time in MPI-IO opens, compared with the other ranks: the log has no times of single opens";

@@ -80,9 +80,9 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
     let less = held.took_ns - held.usual_ns - inside;
     let (shortened, read, written) = meanwhile(grid, held);
     let title = format!(
-        "one collective {} blocked {} ranks for {}, {} after the job's start; peers take {}",
+        "one collective {} blocked {} for {}, {} after the job's start; peers take {}",
         held.class.singular(),
-        show::count(held.ranks as u64),
+        show::counted(held.ranks as u64, "rank"),
         show::duration(held.took_ns as u64),
         show::moment(held.at),
         show::duration(held.usual_ns as u64)

@@ -193,12 +193,12 @@ fn told(
     );
     let about = About { node: node.filter(|_| run.nodes.len() > 1), ..About::default() };
     let words = format!(
-        "{} to {}, compared with {} to {} on {} other ranks with as many bytes and calls",
+        "{} to {}, compared with {} to {} on {} with as many bytes and calls",
         end(mine.first()),
         end(mine.last()),
         end(others.first()),
         end(others.last()),
-        show::count(others.len() as u64)
+        show::counted(others.len() as u64, "other rank")
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
     let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare their offsets and files with other ranks', and check other load on hosts and \

@@ -104,8 +104,9 @@ fn evidence(grid: &Grid<'_>, found: &Found) -> Vec<Evidence> {
 fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
     let (bytes, time) = each(&found);
     let title = format!(
-        "{} of {bytes} wait for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
-        show::counted(found.calls, "write")
+        "{} of {bytes} {} for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
+        show::counted(found.calls, "write"),
+        show::agree(found.calls, "waits", "wait")
     );
     let hint = "open without O_SYNC and O_DSYNC, and call fsync once where data must be safe: at the end of a step, a checkpoint, a transaction";
     let evidence = evidence(grid, &found);
@@ -115,8 +116,9 @@ fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
 fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
     let (bytes, time) = each(&found);
     let title = format!(
-        "{} of {bytes} bypass the page cache, {time} each: the files were opened with O_DIRECT",
-        show::counted(found.calls, class.singular())
+        "{} of {bytes} {} the page cache, {time} each: the files were opened with O_DIRECT",
+        class.counted(found.calls),
+        show::agree(found.calls, "bypasses", "bypass")
     );
     let hint = if class == Class::Read {
         "open without O_DIRECT, so that the page cache reads ahead and holds the data; or read some MiB at once, with several requests in flight"

@@ -86,9 +86,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         "a process reads".to_owned()
     };
     let words = format!(
-        "{name}: {who} {} from the first {} bytes: counters prove repeated reads, but not of which bytes",
+        "{name}: {who} {} from the first {}: counters prove repeated reads, but not of which bytes",
         show::bytes(reads.bytes),
-        show::count(reads.until)
+        show::counted(reads.until, "byte")
     );
     let about = About { file: Some(name.clone()), ..About::default() };
     let mut evidence = vec![Evidence::of(words, about)];

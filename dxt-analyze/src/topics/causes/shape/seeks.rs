@@ -37,18 +37,22 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let each = show::duration((time / calls as f64) as u64);
     let (title, hint) = if of_streams > calls / 2 {
         (
-            format!("{} seeks in C streams take {each} each: a seek discards the buffer", show::count(calls)),
+            format!("{} in C streams take {each} each: a seek discards the buffer", show::counted(calls, "seek")),
             "read and write in file order, or read large pieces and select in memory; if records lie far apart, a smaller buffer (setvbuf) or \
              pread(2) moves only the requested bytes",
         )
     } else {
         (
-            format!("{} seeks take {each} each", show::count(calls)),
+            format!("{} take {each} each", show::counted(calls, "seek")),
             "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
         )
     };
-    let words =
-        format!("{} in seeks; {} of the seeks are in C streams", show::duration(time as u64), show::count(of_streams));
+    let words = format!(
+        "{} in seeks; {} of the seeks {} in C streams",
+        show::duration(time as u64),
+        show::count(of_streams),
+        show::agree(of_streams, "is", "are")
+    );
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(Code::SEEK_PER_ACCESS, title, evidence, hint), shortened))
 }

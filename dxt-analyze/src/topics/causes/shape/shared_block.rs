@@ -41,11 +41,11 @@ pub struct SharedBlock {
 pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
     let title = format!(
-        "{} read the same {} at byte {} of {file}: {} reads",
+        "{} read the same {} at byte {} of {file}: {}",
         show::processes(block.processes as u64),
         show::bytes(block.range.1 - block.range.0),
         block.range.0,
-        show::count(block.calls)
+        show::counted(block.calls, "read")
     );
     let hint = "let one rank read the block and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
     let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };

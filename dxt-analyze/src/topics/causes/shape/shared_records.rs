@@ -92,7 +92,7 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     let calls = if apart.inside { "system calls inside MPI-IO" } else { "calls" };
     let users = u64::from(apart.spread.ranks);
     let some = users < run.ranks();
-    let all = if some { run.some_ranks(users) } else { format!("all {} ranks", show::count(users)) };
+    let all = if some { run.some_ranks(users) } else { format!("all {}", show::counted(users, "rank")) };
     let words = format!(
         "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} and {} on average",
         show::duration(slowest as u64),

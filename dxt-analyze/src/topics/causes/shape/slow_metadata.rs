@@ -40,25 +40,25 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     // A log has one time for all of them, and the importer puts it with the opens.
     let one_time = grid.run.was_log() && found.most == "open";
     let title = if let Some(process) = found.alone {
-        let (who, calls) = (grid.run.process_name(process), show::count(most_calls));
+        let calls = show::counted(most_calls, &format!("{} call", found.most));
         format!(
-            "{who} alone makes {calls} {} calls, {} each{on}, and the others wait",
-            found.most,
+            "{} alone makes {calls}, {} each{on}, and the others wait",
+            grid.run.process_name(process),
             each(most_ns, most_calls)
         )
     } else if part >= MOSTLY && one_time {
-        let opens = show::count(most_calls);
         format!(
-            "an open with its close and the file's other metadata calls takes {}{on}: {opens} opens",
-            each(most_ns, most_calls)
+            "an open with its close and the file's other metadata calls takes {}{on}: {}",
+            each(most_ns, most_calls),
+            show::counted(most_calls, "open")
         )
     } else if part >= MOSTLY {
         let article = if found.most.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-        let (name, calls) = (&found.most, show::count(most_calls));
+        let (name, calls) = (&found.most, show::counted(most_calls, "call"));
         let rest = if most_calls == found.calls {
-            format!("{calls} calls")
+            calls
         } else {
-            format!("{calls} calls, {:.0} % of the time in metadata calls", part * 100.0)
+            format!("{calls}, {:.0} % of the time in metadata calls", part * 100.0)
         };
         format!("{article} {name} takes {}{on}: {rest}", each(most_ns, most_calls))
     } else {

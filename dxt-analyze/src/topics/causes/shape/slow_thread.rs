@@ -54,7 +54,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     found.values().for_each(|slow| add(&mut calls, slow.calls));
     let words = format!(
         "{} by {}, p-value {:.0e}; thread {} of {}{}",
-        show::counted(calls, slow.class.singular()),
+        slow.class.counted(calls),
         show::counted(found.len() as u64, "such thread"),
         found.values().map(|slow| slow.p).fold(0.0, f64::max),
         slow.tid,

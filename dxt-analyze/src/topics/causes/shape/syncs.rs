@@ -27,7 +27,13 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
     let (syncs, on) = (show::counted(found.syncs, "sync"), show::counted(found.files as u64, "file"));
     let what = match found.writes {
         0 => format!("{syncs} on {on} without write calls (mapped files, or files that other processes write)"),
-        writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
+        writes => {
+            format!(
+                "{syncs} {} {} on {on}",
+                show::agree(found.syncs, "follows", "follow"),
+                show::counted(writes, "write")
+            )
+        }
     };
     let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
     let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
@@ -52,8 +58,9 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
 fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     let found = long_syncs(grid, grid.run.thresholds.uncovered_share)?;
     let title = format!(
-        "{} take {} in total, {} each: the program waits until its data are on storage",
+        "{} {} {} in total, {} each: the program waits until its data are on storage",
         show::counted(found.syncs, "sync"),
+        show::agree(found.syncs, "takes", "take"),
         show::duration(found.time_ns as u64),
         show::duration((found.time_ns / found.syncs.max(1) as f64) as u64)
     );

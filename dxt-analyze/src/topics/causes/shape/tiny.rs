@@ -170,7 +170,7 @@ fn queue(
             if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
             match by.len() {
                 1 => grid.run.file_name(*file).to_owned(),
-                count => format!("{} shared files", show::count(count as u64)),
+                count => show::counted(count as u64, "shared file"),
             },
             match (appended(grid, *file), by.len()) {
                 (false, _) => "",

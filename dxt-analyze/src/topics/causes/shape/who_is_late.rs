@@ -105,9 +105,10 @@ impl ByTurns {
             show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
         );
         let words = format!(
-            "the others wait {} in total; {} of the ranks arrive last by far at least once; {besides}",
+            "the others wait {} in total; {} of the ranks {} last by far at least once; {besides}",
             show::duration(self.waits_ns as u64),
-            show::count(self.ranks as u64)
+            show::count(self.ranks as u64),
+            show::agree(self.ranks as u64, "arrives", "arrive")
         );
         let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
                     synchronize less often";

@@ -111,7 +111,8 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     }
     let each = wanted.div_ceil(facts.nodes);
     let why = format!(
-        "{wanted} aggregators, {}, instead of {}: {} on each of {}",
+        "{wanted} {}, {}, instead of {}: {} on each of {}",
+        units::agree(wanted, "aggregator", "aggregators"),
         if stripes > 1 { "one per stripe" } else { "one per node" },
         of.movers(),
         units::count(each),

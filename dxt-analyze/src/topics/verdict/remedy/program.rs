@@ -36,9 +36,9 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     if reads + writes == 0 || (of.mpiio && together > reads + writes) {
         return Vec::new();
     }
-    let calls = units::count(reads + writes);
-    let ranks = units::count(facts.ranks);
-    let why = format!("aggregators combine {calls} separate calls of {ranks} ranks into few large requests");
+    let calls = units::counted(reads + writes, "separate call");
+    let ranks = units::counted(facts.ranks, "rank");
+    let why = format!("aggregators combine {calls} of {ranks} into few large requests");
     let mut out = Vec::new();
     if of.hdf5 {
         out.push(if facts.is_python() {
@@ -133,9 +133,10 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
     let size = units::size_option(LARGE);
     let why = format!(
-        "{} calls of {} become one of {}",
-        units::count(LARGE / mean.max(1)),
+        "{} of {} {} one of {}",
+        units::counted(LARGE / mean.max(1), "call"),
         units::bytes(mean),
+        units::agree(LARGE / mean.max(1), "becomes", "become"),
         units::bytes(LARGE)
     );
     if mean >= LARGE / 2 {
@@ -360,7 +361,7 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
         };
         return vec![source(
             lines,
-            format!("one rank queries for all {} ranks and broadcasts the answer", units::count(facts.ranks)),
+            format!("one rank queries for all {} and broadcasts the answer", units::counted(facts.ranks, "rank")),
         )];
     }
     if ![Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS].contains(&code) {
