@@ -11,6 +11,32 @@
 //! * [`spool`]: a process's recordings in a mapped file that remains if the process is killed.
 //! * [`layout`]: the mapping of a file's bytes to storage targets.
 //! * [`error`], [`limits`]: errors, and limits of lengths that come from a file.
+//!
+//! # Example
+//!
+//! The bytes moved in each process of a trace:
+//!
+//! ```no_run
+//! # #[cfg(feature = "read")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use trace_format::read::{Decoder, Trace};
+//! let trace = Trace::open(std::fs::read("job.dxt")?)?;
+//! let mut decoder = Decoder::default();
+//! for region in &trace.regions {
+//!     let region = trace.region(region);
+//!     let mut bytes = 0;
+//!     for block in &region.blocks {
+//!         bytes += decoder.block(trace.source(), block)?.length.iter().sum::<u64>();
+//!     }
+//!     for process in &region.process {
+//!         println!("rank {}: {bytes} bytes", process.info.rank);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "read"))]
+//! # fn main() {}
+//! ```
 
 mod coded;
 pub mod columns;
