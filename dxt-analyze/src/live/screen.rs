@@ -16,12 +16,12 @@ pub fn draw(board: &Board, clear: bool) -> String {
         out.push_str("\x1b[H\x1b[J");
     }
     let Some(now) = board.points.back() else {
-        let _ = writeln!(out, "{} watched; no calls yet", units::processes(board.watched));
+        let _ = writeln!(out, "{} watched; no calls yet", units::counted(board.watched, "process"));
         not_seen(&board.not_seen, &mut out);
         return out;
     };
     let time = units::wall_clock(now.begin_unix_ns);
-    let _ = writeln!(out, "{time}  {} watched, {} ended", units::processes(board.watched), board.ended);
+    let _ = writeln!(out, "{time}  {} watched, {} ended", units::counted(board.watched, "process"), board.ended);
     rates(board, now, &mut out);
     if board.nodes.len() > 1 {
         list("Nodes, in this interval", &board.nodes, |row| &row.now, &mut out);

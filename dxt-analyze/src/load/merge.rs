@@ -188,7 +188,7 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
         seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), counts))
     });
     if before > reads.len() {
-        let repeated = units::processes((before - reads.len()) as u64);
+        let repeated = units::counted((before - reads.len()) as u64, "process");
         remarks.push(format!("{repeated} found in more than one input and read once"));
     }
 }

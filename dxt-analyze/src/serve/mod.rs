@@ -45,7 +45,8 @@ pub fn serve(args: &Args) -> Result<Exit> {
     let run = crate::session::open(&args.inputs)?;
     // Errors in the layouts are reported before the address.
     crate::session::layouts(&run, args.layout.as_deref())?;
-    let what = format!("{} of {}", units::counted(run.segments(), "segment"), units::processes(run.process_count()));
+    let what =
+        format!("{} of {}", units::counted(run.segments(), "segment"), units::counted(run.process_count(), "process"));
     tell(format_args!("reading {what}"));
     let (making, failed) = made::begin(run, args, what)?;
     let served = Served { making, line: Arc::default() };

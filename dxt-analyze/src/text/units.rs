@@ -97,12 +97,6 @@ pub fn nodes(count: Option<u64>) -> String {
     count.map_or_else(|| "unknown nodes".into(), |count| counted(count, "node"))
 }
 
-/// Formats a number of processes: `1 process`, `2 processes`.
-#[must_use]
-pub fn processes(value: u64) -> String {
-    counted(value, "process")
-}
-
 /// Formats a number of accesses: `1 read or write`, `20 reads and writes`.
 #[must_use]
 pub fn accesses(value: u64) -> String {
@@ -204,7 +198,7 @@ mod tests {
         }
         assert_eq!([0, 1, 2].map(|count| agree(count, "takes", "take")), ["take", "takes", "take"]);
         assert_eq!([accesses(1), accesses(2000)], ["1 read or write", "2,000 reads and writes"]);
-        assert_eq!([processes(1), nodes(Some(1)), nodes(None)], ["1 process", "1 node", "unknown nodes"]);
+        assert_eq!([counted(1, "process"), nodes(Some(1)), nodes(None)], ["1 process", "1 node", "unknown nodes"]);
     }
 
     #[test]

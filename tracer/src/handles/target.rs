@@ -1,9 +1,11 @@
 //! Target of a call that has a descriptor: the description before the call, and a check that the number has not changed since.
+#![expect(unsafe_code, reason = "records that are never freed")]
 
 use super::description::{self, Description};
 use super::descriptors;
 use super::manner::Manner;
 use crate::registry::{self, File};
+use std::num::NonZero;
 
 /// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
 /// its description may then be another file's, even between the check after the call and the next statement. So file and open flags are
@@ -12,7 +14,7 @@ use crate::registry::{self, File};
 pub(crate) struct Target {
     /// Description before the call.
     pub(crate) description: &'static Description,
-    pub(super) number: libc::c_int,
+    pub(crate) number: libc::c_int,
     /// Number of descriptor changes when the number was looked up, or [`NEVER`].
     seen: u64,
 }
@@ -41,7 +43,12 @@ impl Target {
     #[inline(always)]
     pub(crate) fn used(&self) -> Option<Used> {
         let used = self.description.described();
-        if descriptors::changes() == self.seen { used } else { still_used(self.description, self.number, self.seen) }
+        if descriptors::changes() != self.seen {
+            return still_used(self.description, self.number, self.seen);
+        }
+        // SAFETY: only a description without a file (`nowhere`) has none, and its target has never seen that number of changes.
+        unsafe { std::hint::assert_unchecked(used.is_some()) };
+        used
     }
 
     /// True if the system call certainly used this description's file.
@@ -72,13 +79,13 @@ impl Target {
     /// Returns the target of an asynchronous operation that is submitted with this descriptor.
     pub(crate) fn sent(&self) -> (Sent, Manner) {
         let since = Since { number: self.number, seen: self.seen };
-        self.used().map_or((Sent::Uncertain, Manner::PLAIN), |used| (Sent::If(used.file, since), used.manner(true)))
+        self.used().map_or((Sent::Uncertain, Manner::PLAIN), |used| (Sent::If(used.file(), since), used.manner(true)))
     }
 
     /// Returns the file of a call made with this descriptor; `None` if the number is not open, so that the call fails.
     pub(crate) fn file(&self) -> Option<&'static File> {
         match self.used() {
-            Some(used) => Some(used.file),
+            Some(used) => Some(used.file()),
             None if self.number < 0 => None,
             None => registry::uncertain_file(),
         }
@@ -93,18 +100,36 @@ fn still_used(description: &'static Description, number: libc::c_int, seen: u64)
     if seen == NEVER || descriptors::was_left(number, seen) { None } else { used }
 }
 
-/// File that a call certainly used, and its open flags.
+/// File that a call certainly used, and its open flags: address of the file, and flags ([`Manner::small`]) in the lowest bits.
 #[derive(Clone, Copy)]
-pub(crate) struct Used {
-    pub(crate) file: &'static File,
-    pub(super) manner: Manner,
-}
+pub(crate) struct Used(pub(super) NonZero<usize>);
+
+/// Bits of the open flags.
+const FLAGS: usize = 7;
+const _: () = assert!(align_of::<File>() > FLAGS);
 
 impl Used {
+    pub(super) fn word(file: &'static File, manner: Manner) -> usize {
+        std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
+    }
+
+    #[inline(always)]
+    pub(crate) fn file(self) -> &'static File {
+        let file = std::ptr::with_exposed_provenance::<File>(self.0.get() & !FLAGS);
+        // SAFETY: the address of a record that is never freed.
+        unsafe { &*file }
+    }
+
+    /// True if there are no open flags.
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0.get() & FLAGS == 0
+    }
+
     /// Returns the open flags that apply to writes (`writes` true) or to reads.
     #[inline(always)]
-    pub(crate) fn manner(&self, writes: bool) -> Manner {
-        self.manner.of_call(writes)
+    pub(crate) fn manner(self, writes: bool) -> Manner {
+        Manner::of_small((self.0.get() & FLAGS) as u8).of_call(writes)
     }
 }
 

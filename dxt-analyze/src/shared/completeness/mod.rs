@@ -330,10 +330,10 @@ impl Completeness {
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));
-        match self.problem_count {
-            0..=5 => {}
-            6 => out.push("and 1 more problem: `dxt-analyze check` lists it".into()),
-            count => out.push(format!("and {} more problems: `dxt-analyze check` lists them", count - 5)),
+        let more = self.problem_count.saturating_sub(5);
+        if more > 0 {
+            let (problems, them) = (units::counted(more, "more problem"), units::agree(more, "it", "them"));
+            out.push(format!("and {problems}: `dxt-analyze check` lists {them}"));
         }
         out.extend(self.remarks.iter().cloned());
         out

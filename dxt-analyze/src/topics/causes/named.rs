@@ -19,7 +19,7 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
             let ranks: BTreeSet<i64> = each.iter().map(|(rank, _)| *rank).filter(|rank| *rank >= 0).collect();
             let ranks = if ranks.is_empty() { each.len() } else { ranks.len() };
             (
-                format!("node {name} ({})", show::processes(ranks as u64)),
+                format!("node {name} ({})", show::counted(ranks as u64, "process")),
                 "other nodes",
                 About { node: Some(name), ..About::default() },
             )

@@ -182,7 +182,7 @@ fn users(grid: &Grid<'_>, theirs: &[ProcessId]) -> (String, &'static str, About)
     let (name, others, about) = named(grid, Unit::Process(first));
     match several(grid, theirs) {
         Some(names) => (names, others, about),
-        None if theirs.len() > 1 => (show::processes(theirs.len() as u64), others, about),
+        None if theirs.len() > 1 => (show::counted(theirs.len() as u64, "process"), others, about),
         None => (name, others, about),
     }
 }

@@ -116,7 +116,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
                     "{}: {} by {}, for example {} ({})",
                     m.name(file),
                     units::bytes(bytes),
-                    units::processes(processes),
+                    units::counted(processes, "process"),
                     m.place(&example),
                     units::bytes(example.length)
                 ))

@@ -58,7 +58,7 @@ impl<'a> Order<'a> {
             }
             [place] => format!("rank {place}"),
             _ if self.are_ranks(places) => format!("ranks {}", crate::text::units::ranges(places)),
-            _ => crate::text::units::processes(places.len() as u64),
+            _ => crate::text::units::counted(places.len() as u64, "process"),
         }
     }
 }

@@ -123,7 +123,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     let seen = format!(
         "{}, {}, {}, {}",
         units::counted(summary.ranks, "rank"),
-        units::processes(summary.processes),
+        units::counted(summary.processes, "process"),
         units::nodes(summary.nodes),
         units::counted(summary.files, "file")
     );

@@ -22,7 +22,7 @@ pub(super) fn job_line(whole: &Whole<'_>, run_ns: u64) -> JobLine {
         processes: if summary.ranks > 0 {
             units::counted(summary.ranks, "rank")
         } else {
-            units::processes(summary.processes)
+            units::counted(summary.processes, "process")
         },
         nodes: units::nodes(summary.nodes),
         mpi: job.mpi.clone(),

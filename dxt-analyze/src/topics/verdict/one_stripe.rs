@@ -31,7 +31,7 @@ pub(super) fn hint(grid: &Grid<'_>, facts: &Facts<'_, '_>) -> Option<String> {
         let name = name.rsplit('/').next().unwrap_or(name);
         format!(
             " {name} has one stripe for {}: try more (`lfs setstripe -c 8` on its folder).",
-            units::processes(users.len() as u64)
+            units::counted(users.len() as u64, "process")
         )
     })
 }

@@ -152,7 +152,7 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
     evidence.extend(most.map(|(process, kept)| {
         Evidence::from(format!(
             "{}; most in {}: {}",
-            units::processes(by.len() as u64),
+            units::counted(by.len() as u64, "process"),
             run.process_name(*process),
             units::duration(kept.all as u64)
         ))

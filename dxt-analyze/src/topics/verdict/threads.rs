@@ -34,7 +34,7 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let &(number, busy, of) = found.first()?;
     let others = match found.len() - 1 {
         0 => String::new(),
-        others => format!(" (also in {})", units::processes(others as u64)),
+        others => format!(" (also in {})", units::counted(others as u64, "process")),
     };
     let title = format!(
         "the {} I/O threads of {}{others} are serialized: never two calls at once in {}",

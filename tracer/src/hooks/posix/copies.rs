@@ -71,11 +71,11 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
                     Placed::at(behind.saturating_sub(result as i64))
                 }
             };
-            timer.again().end_placed(after, used.file, end.op, placed.by(manner), result as u64);
+            timer.again().end_placed(after, used.file(), end.op, placed.by(manner), result as u64);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
             mover.into_iter().for_each(|mover| description.settle(mover));
-            timer.again().failed_with(errno.value(), used.file, end.op, offset);
+            timer.again().failed_with(errno.value(), used.file(), end.op, offset);
         }
     }
     errno.restore();

@@ -33,9 +33,9 @@ fn locking(
     let (end, errno) = (crate::clock::of_call(), errno::save());
     let error = if result == 0 { 0 } else { errno.value() };
     if let Some((op, (offset, length))) = op_of(&target, error) {
-        match (target.used(), error) {
-            (Some(Used { file, .. }), 0) => timer.end_at(end, file, op, offset, length),
-            (Some(Used { file, .. }), error) => timer.failed_with(error, file, op, offset),
+        match (target.used().map(Used::file), error) {
+            (Some(file), 0) => timer.end_at(end, file, op, offset, length),
+            (Some(file), error) => timer.failed_with(error, file, op, offset),
             (None, error) => timer.end_uncertain_with(end, op, result.min(0).into(), error),
         }
     }

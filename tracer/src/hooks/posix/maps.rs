@@ -5,7 +5,7 @@
 
 use crate::clock;
 use crate::errno;
-use crate::handles::{self, mappings};
+use crate::handles::{self, Used, mappings};
 use crate::notes::Note;
 use crate::ops::{POSIX_MMAP, POSIX_MREMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::{Slot, slot};
@@ -54,7 +54,7 @@ fn mapping(
         // The new map replaces older ones in its range, without munmap(2).
         mappings::take(address as usize, whole_pages(length));
     }
-    match target.map(|target| target.used().map(|used| used.file)) {
+    match target.map(|target| target.used().map(Used::file)) {
         Some(None) => {
             let length = if failed { -1 } else { length as i64 };
             timer.end_uncertain(clock::of_call(), &POSIX_MMAP, length);

@@ -45,9 +45,9 @@ pub(super) fn on_descriptor(
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match (target.used(), result) {
-        (Some(Used { file, .. }), 0) => timer.end(file, op, offset, length),
-        (Some(Used { file, .. }), _) => timer.failed(file, op, offset),
+    match (target.used().map(Used::file), result) {
+        (Some(file), 0) => timer.end(file, op, offset, length),
+        (Some(file), _) => timer.failed(file, op, offset),
         (None, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
     }
     result
@@ -59,9 +59,9 @@ fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, cal
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match (target.used(), result) {
-        (Some(Used { file, .. }), 0) => timer.end(file, op, offset, length),
-        (Some(Used { file, .. }), error) => timer.failed_with(error, file, op, offset),
+    match (target.used().map(Used::file), result) {
+        (Some(file), 0) => timer.end(file, op, offset, length),
+        (Some(file), error) => timer.failed_with(error, file, op, offset),
         (None, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
     }
     result

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
-use crate::handles::{self, Asked, Manner};
+use crate::handles::{self, Asked, Manner, Used};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
@@ -116,7 +116,7 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     let timer = Call::begin(thread);
     let number = call();
     let (end, errno) = (clock::of_call(), errno::save());
-    let file = target.and_then(|target| target.used()).map(|used| used.file);
+    let file = target.and_then(|target| target.used()).map(Used::file);
     match (taken, &target) {
         (Some(taken), _) if number < 0 => taken.give_back(),
         (Some(taken), Some(target)) => taken.become_one(target),

@@ -19,7 +19,7 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let mover = description.moving();
     let timer = Call::begin(thread);
     let position = call();
-    let Some(Used { file, .. }) = target.used() else {
+    let Some(file) = target.used().map(Used::file) else {
         description.settle(mover);
         timer.end_uncertain(clock::of_call(), &POSIX_SEEK, position.min(0));
         return position;

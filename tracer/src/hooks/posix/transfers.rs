@@ -66,14 +66,14 @@ pub(super) fn at_offset(
     };
     if result >= 0 {
         let timer = timer.with_memory(memory.address());
-        let manner = used.manner(op.writes());
-        if manner == Manner::PLAIN {
-            timer.end_at(end, used.file, op, offset, result as u64);
+        if used.is_plain() {
+            timer.end_at(end, used.file(), op, offset, result as u64);
         } else {
-            timer.end_placed(end, used.file, op, placed(number, target, offset, result, manner), result as u64);
+            let placed = placed(target, offset, result, used.manner(op.writes()));
+            timer.end_placed(end, used.file(), op, placed, result as u64);
         }
     } else {
-        timer.failed(used.file, op, offset);
+        timer.failed(used.file(), op, offset);
     }
     result
 }
@@ -81,20 +81,20 @@ pub(super) fn at_offset(
 /// Returns the start offset of a transfer that has an explicit offset. On an O_APPEND descriptor, pwrite(2) appends regardless of the
 /// offset (pwrite(2), BUGS).
 #[cold]
-fn placed(number: c_int, target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
-    let placed = if manner.appends() { appended_at(number, target, offset, length) } else { Placed::at(offset) };
+fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
+    let placed = if manner.appends() { appended_at(target, offset, length) } else { Placed::at(offset) };
     placed.by(manner)
 }
 
 /// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other threads
 /// and processes may have appended meanwhile.
 #[cold]
-fn appended_at(number: c_int, target: Target, offset: off_t, length: ssize_t) -> Placed {
+fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, target.number, &raw mut stat) } == 0;
     errno.restore();
     if target.used().is_none() {
         return Placed::at(NO_OFFSET);
@@ -137,11 +137,11 @@ fn at_position_with(
     if result >= 0 {
         let manner = Manner::of_transfer(used.manner(true), op, flags);
         let placed = description.moved(mover, target, result as i64, manner.appends()).by(manner);
-        timer.with_memory(memory.address()).end_placed(end, used.file, op, placed, result as u64);
+        timer.with_memory(memory.address()).end_placed(end, used.file(), op, placed, result as u64);
     } else {
         let offset = description.position(op.writes());
         Description::settle(description, mover);
-        timer.failed(used.file, op, offset);
+        timer.failed(used.file(), op, offset);
     }
     result
 }
@@ -186,10 +186,10 @@ fn at_offset_with(
     };
     let (manner, offset) = Manner::of_operation(used.manner(true), op, flags, offset);
     if result >= 0 {
-        let placed = placed(number, target, offset, result, manner);
-        timer.with_memory(memory.address()).end_placed(end, used.file, op, placed, result as u64);
+        let placed = placed(target, offset, result, manner);
+        timer.with_memory(memory.address()).end_placed(end, used.file(), op, placed, result as u64);
     } else {
-        timer.failed(used.file, op, offset);
+        timer.failed(used.file(), op, offset);
     }
     result
 }

@@ -45,11 +45,11 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if let Ok(length) = u64::try_from(result) {
         let manner = used.manner(true);
         let placed = description.moved(mover, target, result.into(), manner.appends()).by(manner);
-        timer.end_placed(end, used.file, &POSIX_WRITE, placed, length);
+        timer.end_placed(end, used.file(), &POSIX_WRITE, placed, length);
     } else {
         let offset = description.position(true);
         description.settle(mover);
-        timer.failed(used.file, &POSIX_WRITE, offset);
+        timer.failed(used.file(), &POSIX_WRITE, offset);
     }
     result
 }

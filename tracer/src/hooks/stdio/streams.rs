@@ -98,7 +98,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let opened = match number {
             ..0 => None,
             _ if origin == Origin::Given => {
-                given.and_then(|(description, used)| Some(Opened { file: used?.file, description }))
+                given.and_then(|(description, used)| Some(Opened { file: used?.file(), description }))
             }
             _ => handles::opened(number, named.asked(), if append { Manner::APPENDING } else { Manner::PLAIN }),
         };
@@ -171,7 +171,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     positions::look(stream, description);
     let timer = Call::begin(thread);
     let result = call();
-    let Some(Used { file, .. }) = target.used() else {
+    let Some(file) = target.used().map(Used::file) else {
         description.settle(mover);
         timer.end_uncertain(crate::clock::of_call(), &STDIO_SEEK, result.min(0).into());
         return result;
@@ -197,7 +197,7 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
     let timer = Call::begin(thread);
     let result = call();
-    let Some(Used { file, .. }) = target.used() else {
+    let Some(file) = target.used().map(Used::file) else {
         description.settle(mover);
         timer.end_uncertain(crate::clock::of_call(), &STDIO_SYNC, result.min(0).into());
         return result;

@@ -79,10 +79,10 @@ pub(super) fn transferring<T>(
         Moved::AtLeast(_) | Moved::Unknown => None,
     };
     if let Some(length) = known {
-        if description.is_plain() {
-            timer.end_at(end, used.file, op, before.offset, length);
+        if description.is_plain(used) {
+            timer.end_at(end, used.file(), op, before.offset, length);
         } else {
-            timer.end_placed(end, used.file, op, placed(description, used, op, before.offset), length);
+            timer.end_placed(end, used.file(), op, placed(description, used, op, before.offset), length);
         }
         if before.offset >= 0 {
             positions::remember(stream, description, &mover, before.offset + length as i64);
@@ -132,11 +132,11 @@ fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'sta
     let behind = if call.offset >= 0 { call.offset + length as i64 } else { call.offset };
     let timer = Call::since(call.thread, call.start);
     if length > 0 || !failed {
-        timer.again().end_placed(call.end, used.file, op, placed(description, used, op, call.offset), length);
+        timer.again().end_placed(call.end, used.file(), op, placed(description, used, op, call.offset), length);
     }
     if failed {
         let error = if errno.value() == 0 { libc::EIO } else { errno.value() };
-        timer.failed_with(error, used.file, op, behind);
+        timer.failed_with(error, used.file(), op, behind);
     }
     errno.restore();
     behind

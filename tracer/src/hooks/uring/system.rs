@@ -231,7 +231,7 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
         if number != STAYS {
             let target = if number < 0 { None } else { handles::descriptor(number) };
             let file = target.and_then(|target| match target.used() {
-                Some(used) => Some((used.file, used.manner(true))),
+                Some(used) => Some((used.file(), used.manner(true))),
                 None => target.file().map(|file| (file, Manner::PLAIN)),
             });
             ring.set_file(at as usize + index, file);

@@ -51,7 +51,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let who = match (processes, grid.run.ranks() > 0) {
         (1, _) => String::new(),
         (_, true) => format!(" of {}", show::counted(processes, "rank")),
-        _ => format!(" of {}", show::processes(processes)),
+        _ => format!(" of {}", show::counted(processes, "process")),
     };
     let by_each = match (processes > 1 && files_asked < known, grid.run.ranks() > 0) {
         (true, true) => "by each rank",
@@ -70,7 +70,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         "{} in stat and access, {} each, by {}",
         show::duration(time as u64),
         show::duration((time / calls as f64) as u64),
-        show::processes(processes)
+        show::counted(processes, "process")
     );
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
@@ -103,7 +103,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         show::count(vain),
         show::counted(calls, "metadata query"),
         show::agree(vain, "finds", "find"),
-        show::processes(processes.len() as u64),
+        show::counted(processes.len() as u64, "process"),
         show::agree(processes.len() as u64, "polls", "poll")
     );
     let evidence = files(grid, &shortened).into_iter().collect();

@@ -54,7 +54,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let (longest, most) = by_process.iter().max_by_key(|(process, ns)| (**ns, std::cmp::Reverse(**process)))?;
     let who = match by_process.len() {
         1 => format!("{} finds", grid.run.process_name(*longest)),
-        many => format!("{} find", show::processes(many as u64)),
+        many => format!("{} find", show::counted(many as u64, "process")),
     };
     let (what, made) = match files.as_slice() {
         [file] => (grid.run.file_name(*file).to_owned(), "it is"),

@@ -109,7 +109,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
             |name| format!("HDF5 file {name} is")
         ),
         show::counted(flushes, "time"),
-        show::processes(by.len() as u64),
+        show::counted(by.len() as u64, "process"),
         show::counted(writes, "write"),
         show::duration((flushing_ns / flushes.max(1) as f64) as u64)
     );

@@ -49,7 +49,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let title = format!(
         "HDF5 file {name} is opened {} times by {}: each open rereads its metadata",
         show::count(count),
-        show::processes(processes)
+        show::counted(processes, "process")
     );
     let words =
         format!("{} in repeated opens, closes and the small reads inside", show::duration(time(&shortened) as u64));

@@ -178,7 +178,7 @@ fn told(
     let whole = one.is_some_and(|node| {
         run.processes.iter().filter(|process| process.node == *node && process.rank >= 0).count() == slow.len()
     });
-    let ranks = several(grid, &members).unwrap_or_else(|| show::processes(members.len() as u64));
+    let ranks = several(grid, &members).unwrap_or_else(|| show::counted(members.len() as u64, "process"));
     let who = match &node {
         Some(node) if whole => format!("all ranks of node {node} ({ranks})"),
         // Where there is only one, it tells nothing.

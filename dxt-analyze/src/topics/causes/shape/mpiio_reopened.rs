@@ -67,7 +67,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let title = format!(
         "{path} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
         show::count(opens),
-        show::processes(mine.len() as u64),
+        show::counted(mine.len() as u64, "process"),
         show::duration((library_ns / opens.max(1) as f64) as u64)
     );
     let inside_ns: f64 = mine.iter().map(|of| of.inside_ns).sum::<f64>() / mine.len().max(1) as f64;

@@ -270,7 +270,7 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
     let name = grid.run.file_name(*file).to_owned();
     let who = match waited.by_process.len() {
         1 => format!("{} waits", grid.run.process_name(*longest)),
-        many => format!("{} wait", show::processes(many as u64)),
+        many => format!("{} wait", show::counted(many as u64, "process")),
     };
     let (things, files) = (waited.by_file.len() as u64, if one { name.clone() } else { String::new() });
     let (title, hint) = match what {

@@ -56,7 +56,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let who = match by_process.first_key_value() {
         Some((process, _)) if by_process.len() == 1 => format!("{} reads", grid.run.process_name(*process)),
-        _ => format!("{} read", show::processes(by_process.len() as u64)),
+        _ => format!("{} read", show::counted(by_process.len() as u64, "process")),
     };
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
     let name = grid.run.file_name(*file).to_owned();

@@ -76,7 +76,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         (false, true) => takes("a close", closing),
         (true, true) => format!("{}, {}", takes(it, opening), takes("a close", closing)),
     };
-    let title = format!("{which} by {}: {what}", show::processes(processes));
+    let title = format!("{which} by {}: {what}", show::counted(processes, "process"));
     let words = format!("{} in opens and closes after the first of each process", show::duration(all as u64));
     let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
     let hint = if opened == "listed" {

@@ -42,7 +42,7 @@ pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
     let title = format!(
         "{} read the same {} at byte {} of {file}: {}",
-        show::processes(block.processes as u64),
+        show::counted(block.processes as u64, "process"),
         show::bytes(block.range.1 - block.range.0),
         block.range.0,
         show::counted(block.calls, "read")

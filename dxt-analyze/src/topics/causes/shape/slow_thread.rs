@@ -45,8 +45,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let which = format!("thread {} of the {} that {}", slow.place + 1, slow.of, verb(slow.class));
     let who = match found.len() {
         1 => format!("{which} in {} is", grid.run.process_name(*number)),
-        many if same => format!("{which} in each of {} is", show::processes(many as u64)),
-        many => format!("one thread in each of {} is", show::processes(many as u64)),
+        many if same => format!("{which} in each of {} is", show::counted(many as u64, "process")),
+        many => format!("one thread in each of {} is", show::counted(many as u64, "process")),
     };
     let title =
         format!("{who} slow: {} take {:.1} times as long as in the other threads", slow.class.plural(), times.exp());

@@ -99,7 +99,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
             "buffer small writes in the program (setvbuf for C streams, no flush after each line), then make one call for many"
         }
     };
-    let words = format!("{} in these calls, in {}", show::duration(time as u64), show::processes(by.len() as u64));
+    let words =
+        format!("{} in these calls, in {}", show::duration(time as u64), show::counted(by.len() as u64, "process"));
     let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     let about = About {
@@ -167,7 +168,7 @@ fn queue(
     waits.then(|| {
         format!(
             " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
-            if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
+            if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::counted(*processes, "process") },
             match by.len() {
                 1 => grid.run.file_name(*file).to_owned(),
                 count => show::counted(count as u64, "shared file"),

@@ -112,7 +112,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         "{} of the {} that {} could share",
         show::bytes(found.most.1),
         show::bytes(found.bytes),
-        show::processes(found.processes)
+        show::counted(found.processes, "process")
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
     let (code, title, hint) = if found.one {

@@ -124,7 +124,7 @@ fn strided_of(row: &Strided) -> Finding {
         units::bytes(row.length),
         units::bytes(row.stride)
     );
-    let words = format!("by {}, at a fixed stride with gaps", units::processes(row.processes));
+    let words = format!("by {}, at a fixed stride with gaps", units::counted(row.processes, "process"));
     let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
     let hint = if row.writes {
         "store data contiguously that are written together, or write all ranks' pieces in one collective call with a file view"
@@ -142,7 +142,7 @@ fn same_bytes_of(row: &SameBytes) -> Finding {
     let again = if times >= AGAIN { format!(" {times:.1} times") } else { String::new() };
     let title = format!(
         "{} each read the same {} of {}{again}: {} in total",
-        if row.are_processes { units::processes(row.ranks) } else { units::counted(row.ranks, "rank") },
+        if row.are_processes { units::counted(row.ranks, "process") } else { units::counted(row.ranks, "rank") },
         units::bytes(row.distinct),
         row.file,
         units::bytes(row.bytes)
@@ -174,7 +174,7 @@ fn stripes_of(row: &StripeRow, parts: &[FilePart]) -> Finding {
     let mut words = format!(
         "{} by {} on {}; the cheapest layout for one request of each process is {}",
         units::bytes(row.bytes),
-        units::processes(row.processes),
+        units::counted(row.processes, "process"),
         units::counted(row.targets, "storage target"),
         row.layout
     );

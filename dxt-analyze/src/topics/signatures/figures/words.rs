@@ -44,7 +44,7 @@ fn nowhere(kinds: &[Kind; 2]) -> String {
 pub(super) fn of_offsets(choice: &Choice, kinds: &[Kind; 2]) -> String {
     let processes = choice.inks.iter().filter(|ink| **ink != NO_INK).count();
     let whose = match processes > choice.legend.len() {
-        true => format!("Adjacent processes of the {} share a colour", units::processes(processes as u64)),
+        true => format!("Adjacent processes of the {} share a colour", units::counted(processes as u64, "process")),
         false => "Each process has a colour".to_owned(),
     };
     format!(

@@ -269,8 +269,10 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
     if !common || facts.ranks < 2 {
         return Vec::new();
     }
-    let why =
-        format!("one rank reads the bytes that {} now read separately", units::processes(of.processes.len() as u64));
+    let why = format!(
+        "one rank reads the bytes that {} now read separately",
+        units::counted(of.processes.len() as u64, "process")
+    );
     let python = facts.is_python();
     let broadcast = if python {
         source(&["values = comm.bcast(read(name) if comm.rank == 0 else None)"], why)
