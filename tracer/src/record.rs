@@ -277,7 +277,7 @@ fn within(thread: &Thread) -> Within {
 /// a shared file pointer.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
-    let moves_data = op.is_data() && offset >= 0 && std::ptr::eq(thread.mpi_file.get(), file);
+    let moves_data = op.is_data() && offset >= 0 && thread.mpi_file.get() == std::ptr::from_ref(file).addr();
     if moves_data && (thread.nested_offset.get() < 0 || offset < thread.nested_offset.get()) {
         thread.nested_offset.set(offset);
     }

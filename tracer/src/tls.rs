@@ -7,7 +7,6 @@
 
 use crate::inside::Inside;
 use crate::memory::Blocked;
-use crate::registry::File;
 use std::cell::Cell;
 
 /// Write position for one thread's segments of one kind (I/O or collective calls). Slots lie in an arena chunk, or in a scratch chunk whose
@@ -60,8 +59,8 @@ pub(crate) struct Thread {
     pub(crate) often: Lane,
     /// Address of the scratch, a buffer in which short segments (DXT_MIN_SIZE) wait to be added to counters, or 0.
     pub(crate) waiting: Cell<usize>,
-    /// File of the MPI-IO call in progress; used to find the offset to which a shared file pointer led.
-    pub(crate) mpi_file: Cell<*const File>,
+    /// Address of the record of the file of the MPI-IO call in progress, or 0; used to find the offset to which a shared file pointer led.
+    pub(crate) mpi_file: Cell<usize>,
     /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
     /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `stack`.
@@ -118,7 +117,7 @@ impl Thread {
             meetings: Lane::new(),
             often: Lane::new(),
             waiting: Cell::new(0),
-            mpi_file: Cell::new(std::ptr::null()),
+            mpi_file: Cell::new(0),
             nested_offset: Cell::new(0),
             scope: Cell::new(0),
             owner: Cell::new(0),

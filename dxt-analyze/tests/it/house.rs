@@ -120,14 +120,15 @@ const CRATES: [(&str, &str); 8] = [
     ("tracer/launcher", ""),
     (
         "tracer",
-        "bare>record budget>flush budget>mpi budget>registry budget>spool confined>hooks confined>lifecycle filters>config flush>hooks \
-         handles>bare held>budget held>flush held>record held>spool job>config lifecycle>hooks memory>stack ops>registry registry>handles \
-         registry>mpi spool>flush state>entry tls>inside tls>memory tls>registry \
-         buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks flush::budget>flush::gather \
-         flush::output_filter>flush::gather flush::reduce>flush::collective flush::together>flush::collective flush::together>flush::repair \
-         handles::certain>handles::paths handles::certain>handles::resolve handles::tables>handles::descriptors \
-         handles::tables>handles::resolve handles::target>handles::description handles::target>handles::descriptors \
-         mpi::abi>mpi::datatypes mpi::communicators>mpi::world mpi::errors>mpi::abi registry::file>registry::layouts \
+        "bare>record budget>flush budget>mpi budget>registry budget>spool confined>hooks confined>lifecycle filters>config \
+         flush>hooks handles>bare held>budget held>flush held>record held>spool job>config lifecycle>hooks memory>stack \
+         ops>registry registry>handles registry>mpi spool>flush state>entry tls>inside tls>memory \
+         buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
+         flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
+         flush::together>flush::collective flush::together>flush::repair handles::certain>handles::paths \
+         handles::certain>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
+         handles::target>handles::description handles::target>handles::descriptors mpi::abi>mpi::datatypes \
+         mpi::communicators>mpi::world mpi::errors>mpi::abi registry::file>registry::layouts \
          registry::file>registry::meetings registry::records>registry::accesses registry::records>registry::memory \
          registry::records>registry::profiles registry::records>registry::stream registry::stream>registry::file \
          registry::stream>registry::memory",

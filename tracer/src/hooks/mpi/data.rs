@@ -31,7 +31,7 @@ fn transferring(
     let mut begin = thread.mpi.run(|| place.find(handle, file));
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
@@ -47,7 +47,7 @@ fn transferring(
     } else {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }

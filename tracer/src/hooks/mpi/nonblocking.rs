@@ -30,7 +30,7 @@ fn submitting(
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let mut begin = thread.mpi.run(|| place.find(handle, file));
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(call);
@@ -53,7 +53,7 @@ fn submitting(
     } else if result != SUCCESS {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }

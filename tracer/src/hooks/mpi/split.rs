@@ -23,7 +23,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let begin = thread.mpi.run(|| place.find(handle, file));
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(call);
@@ -39,7 +39,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     } else {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     result
 }
 
@@ -54,7 +54,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     };
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
@@ -71,7 +71,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     } else if start != 0 {
         failed(Call::since(thread, start), file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }
