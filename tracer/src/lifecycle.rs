@@ -11,7 +11,7 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, hooks, job, memory, mpi,
+    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, held, hooks, job, memory, mpi,
     process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
 pub(crate) use choice::is_wanted;
@@ -346,6 +346,25 @@ pub(crate) fn mpi_finalizing() {
     });
     errno.restore();
     mpi::ended();
+}
+
+/// Opens all directories that the tracer needs and keeps them open. Called before a call such as chroot(2), after which path names may lead
+/// elsewhere. Preserves errno.
+#[cold]
+pub(crate) fn before_names_change() {
+    if !record::is_on() || !process::is_own() || sys::is_shut() {
+        return;
+    }
+    held::begin(|| {
+        tls::current().while_away(|| {
+            // Directories that could not be opened, also for lack of memory, are out of reach.
+            let _ = stack::in_hook(|| {
+                flush::hold_directory();
+                spool::hold_directory();
+                budget::hold_directory();
+            });
+        });
+    });
 }
 
 /// True if this process is recorded, and therefore has a trace to write when it ends.
