@@ -17,6 +17,7 @@ mod clock;
 mod config;
 mod confined;
 mod describe;
+mod directory;
 mod ends;
 mod entry;
 mod errno;

@@ -337,7 +337,7 @@ impl Quota {
                     let (here, name) = (libc::AT_FDCWD, &self.directory);
                     // SAFETY: the name ends in NUL; a failure shows when the file is made.
                     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here, name.as_ptr(), 0o700) } == 0 {
-                        crate::flush::has_mode(name, 0o700);
+                        crate::directory::give(here, name, 0o700);
                     }
                 }
                 Err(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => return Err(Trouble::ForNow),

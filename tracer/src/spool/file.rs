@@ -165,7 +165,7 @@ pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, l
     }
     // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
-        crate::flush::has_mode(directory, 0o700);
+        crate::directory::give(libc::AT_FDCWD, directory, 0o700);
     }
     Ok(())
 }
