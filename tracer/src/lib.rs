@@ -19,7 +19,6 @@ mod confined;
 mod describe;
 mod directory;
 mod ends;
-mod entry;
 mod errno;
 mod exec_watchdog;
 mod filters;

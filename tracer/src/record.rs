@@ -11,9 +11,7 @@ use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
-pub(crate) use crate::state::{
-    State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
-};
+pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
 use crate::{bare, clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;

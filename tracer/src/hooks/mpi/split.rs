@@ -5,13 +5,14 @@ use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes
 use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles;
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
     MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED, MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, MPIIO_SUBMIT,
     MPIIO_WAIT, Op,
 };
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::registry::Datatype;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -20,7 +21,7 @@ use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, a `_begin` call, and stores its start.
 fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let begin = thread.mpi.run(|| place.find(handle, file));
     thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
@@ -45,7 +46,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
 
 /// Runs `call`, an `_end` call, and records the whole operation as `op`.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
     let start = file.split.start.swap(0, Ordering::AcqRel);
     let mut begin = Begin {

@@ -6,6 +6,7 @@ use super::layout::{Parameters, Queues, setup};
 use super::watch;
 use crate::handles::Manner;
 use crate::handles::rings::{self, Mapped, Name, Ring};
+use crate::hooks::admission;
 use crate::memory::Table;
 use crate::notes::Note;
 use crate::record::{self, Call};
@@ -100,7 +101,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
 /// Runs `call`, which creates a ring and returns its descriptor; adds the ring to the table.
 pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
-    let (Ok(number), Some(thread)) = (c_int::try_from(result), record::thread()) else { return result };
+    let (Ok(number), Some(thread)) = (c_int::try_from(result), admission::thread()) else { return result };
     if number < 0 || !crate::process::is_own() {
         return result;
     }
@@ -125,7 +126,9 @@ pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> 
 
 /// Runs and records `call`, which submits up to `count` entries and may wait for completions.
 pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, call: impl FnOnce() -> c_long) -> c_long {
-    let Some(thread) = record::thread().filter(|thread| rings::any() && !thread.is_in_library()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| rings::any() && !thread.is_in_library()) else {
+        return call();
+    };
     let name = Name::Descriptor(number);
     let ring = if flags & REGISTERED_RING == 0 { rings::find(name) } else { None };
     let Some(ring) = ring else { return call() };
@@ -181,7 +184,7 @@ pub(in crate::hooks) fn registering(
     call: impl FnOnce() -> c_long,
 ) -> c_long {
     let result = call();
-    let Some(thread) = record::thread().filter(|_| rings::any() && result >= 0) else { return result };
+    let Some(thread) = admission::thread().filter(|_| rings::any() && result >= 0) else { return result };
     let Some(ring) = rings::find(Name::Descriptor(number)) else { return result };
     if thread.is_in_library() {
         return result;
@@ -254,7 +257,7 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     for ring in rings::descriptors(first, last) {
         ring.end(|mapped| {
             let mapping = of(mapped);
-            watch::end(record::thread(), ring, &mapping.queues);
+            watch::end(admission::thread(), ring, &mapping.queues);
             unmap(&mapping);
         });
     }
