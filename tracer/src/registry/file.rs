@@ -2,12 +2,11 @@
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
-use super::records::{File, Identity, KnownIdentity};
+use super::records::{File, Identity, KnownIdentity, Plain};
 use super::stream::Within;
 use super::{layouts, meetings, others, profiles};
 use crate::anonymize;
 use crate::budget::{self, FILE_BYTES};
-use crate::handles::Plain;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
