@@ -19,6 +19,7 @@ mod confined;
 mod describe;
 mod directory;
 mod ends;
+mod environment;
 mod errno;
 mod exec_watchdog;
 mod filters;

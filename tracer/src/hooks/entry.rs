@@ -2,7 +2,7 @@
 //! priorities, the constructor runs before and the destructor after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
-use crate::job::Variables;
+use crate::environment::Variables;
 use crate::notes::Note;
 use crate::real::global;
 use crate::record::{self, State};

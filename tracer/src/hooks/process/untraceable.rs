@@ -3,7 +3,7 @@
 //! 32-bit one) would fail to start or complain if this library were preloaded: it is started without the library.
 #![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
-use crate::job::strings;
+use crate::environment::strings;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::real::LINKED_NOTE;
