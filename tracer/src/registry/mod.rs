@@ -30,7 +30,6 @@ pub(crate) use mpi_details::{
 };
 pub(crate) use others::{condensed as other_files_record, estimate as other_files};
 pub(crate) use paths::{Verdict, judge};
-pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Plain, Stream};
 pub(crate) use stream::{
     Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of,

@@ -4,9 +4,9 @@
 use super::accesses::Gone;
 use super::folded::Folded;
 use super::memory::Memory;
-use super::profiles::{Profiled, Role};
+use super::profiles::Profiled;
 use super::stream::Within;
-use crate::ops::FREQUENT;
+use crate::ops::{FREQUENT, Role};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
