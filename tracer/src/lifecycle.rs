@@ -40,7 +40,6 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
     memory::prepare();
     stack::prepare();
-    hooks::prepare_rings();
     let started = stack::attempt(|| match real::is_secure() {
         true => start_if_wanted(&secure::Site, argc, argv),
         false => start_if_wanted(environment, argc, argv),

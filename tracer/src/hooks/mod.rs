@@ -16,7 +16,6 @@ mod uring;
 mod variadic;
 
 pub(crate) use process::look_at_programs;
-pub(crate) use uring::{prepare as prepare_rings, unseen as unseen_by_rings};
 
 /// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
 /// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
@@ -55,6 +54,7 @@ pub(crate) fn resolve_all() {
     loading::prepare();
     stdio::prepare();
     posix::prepare();
+    uring::prepare();
 }
 
 /// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before a seccomp filter

@@ -7,7 +7,6 @@ use super::watch;
 use crate::handles::Manner;
 use crate::handles::rings::{self, Mapped, Name, Ring};
 use crate::hooks::admission;
-use crate::memory::Table;
 use crate::notes::Note;
 use crate::record::{self, Call};
 use crate::{clock, errno, handles, sys};
@@ -31,11 +30,9 @@ struct Mapping {
 }
 const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<Mapping>() <= align_of::<Mapped>());
 
-static MAPPINGS: Table<Mapped> = Table::new();
-
-/// Reserves address space for the records. Called by the library's constructor.
-pub(crate) fn prepare() {
-    MAPPINGS.prepare(1 << 12);
+/// Lets the table of rings count entries that the kernel accepted but the tracer never examined.
+pub(in crate::hooks) fn prepare() {
+    rings::count_unseen_by(|ring, mapped| watch::unseen(ring, &of(mapped).queues));
 }
 
 fn of(mapped: &Mapped) -> Mapping {
@@ -48,7 +45,7 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
     // SAFETY: the record has room for it and is aligned; see the assertion.
     unsafe { std::ptr::from_mut(&mut record).cast::<Mapping>().write(mapping) };
-    MAPPINGS.push(record).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
+    rings::keep(record)
 }
 
 /// Maps `bytes` bytes of a ring read-only; forked children do not inherit the mapping. Returns (address, bytes).
@@ -262,12 +259,6 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
         });
     }
     errno.restore();
-}
-
-/// Returns the number of entries that the kernel accepted but the tracer never examined, on open rings used through system calls.
-pub(crate) fn unseen() -> u64 {
-    let rings = rings::descriptors(0, c_uint::MAX);
-    rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()
 }
 
 /// Runs a liburing function such that a system call that it makes through syscall(2) is not recorded a second time; returns its result.
