@@ -70,7 +70,7 @@ struct Becomes {
 /// exec as long as its stack is deeper than at that time: a handler's frames are, by more than the signal frame.
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
-    if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
+    if !mine || tls::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
         return None;
     }
     Some(as_before())
@@ -251,7 +251,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     let stay = Stay { state, set_aside: !leaves_all && spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
-    BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);
+    BECOMES.frame.store(tls::here(), Ordering::Relaxed);
     BECOMES.thread.store(tls::number(), Ordering::Release);
     exec_watchdog::wait_for_this_thread();
     BECOMING.store(true, Ordering::Release);

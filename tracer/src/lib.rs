@@ -29,7 +29,6 @@ mod handles;
 mod hdf5;
 mod held;
 mod hooks;
-mod inside;
 mod job;
 mod late;
 mod lifecycle;

@@ -5,8 +5,10 @@
 //! use `thread_local!`, which costs one call.
 #![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
 
-use crate::inside::Inside;
+mod inside;
+
 use crate::memory::Blocked;
+pub(crate) use inside::{Inside, here, is_below};
 use std::cell::Cell;
 
 /// Write position for one thread's segments of one kind (I/O or collective calls). Slots lie in an arena chunk, or in a scratch chunk whose
@@ -328,7 +330,7 @@ pub(crate) fn current_now() -> &'static Thread {
 
 /// True if `address` lies inside the calling thread's thread-local block.
 #[inline(always)]
-pub(crate) fn is_of_this_thread(address: usize) -> bool {
+fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 
