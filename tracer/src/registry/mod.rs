@@ -14,6 +14,7 @@ mod paths;
 mod profiles;
 mod records;
 mod stream;
+mod strides;
 mod views;
 
 pub(crate) use accesses::{ByLayer, Counting};
@@ -35,6 +36,7 @@ pub(crate) use stream::{
     Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of,
     marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
 };
+pub(crate) use strides::Strides;
 pub(crate) use views::{View, Viewed, views};
 
 /// Capacity for streams in counters mode: average number per file.
