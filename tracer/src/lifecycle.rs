@@ -316,6 +316,9 @@ pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
     tls::current().while_away(|| {
         mpi::started(config.flush, JOB_IS_LEFT_OUT.load(Ordering::Relaxed));
+        if let Some(world) = mpi::world() {
+            budget::divide_among(world.size);
+        }
         stack::in_hook(begin::say_who);
     });
     let Some(world) = mpi::world() else { return };

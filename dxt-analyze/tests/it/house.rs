@@ -120,7 +120,7 @@ const CRATES: [(&str, &str); 8] = [
     ("tracer/launcher", ""),
     (
         "tracer",
-        "bare>record budget>mpi budget>registry budget>spool confined>hooks confined>lifecycle filters>config handles>bare \
+        "bare>record budget>registry budget>spool confined>hooks confined>lifecycle filters>config handles>bare \
          lifecycle>hooks memory>stack tls>memory \
          buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
          flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
