@@ -13,7 +13,7 @@ use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
-use crate::{bare, clock, errno, filters, gate, late, state};
+use crate::{bare, clock, config, errno, gate, late, state};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -253,7 +253,7 @@ fn has_meetings() -> bool {
 /// Counts a call as not recorded: DXT_LAYERS excludes its layer, or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
-    let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
+    let left_out = config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
 }
 
