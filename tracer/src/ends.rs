@@ -17,7 +17,7 @@ use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
 use crate::{
-    buffer, clock, exec_watchdog, flush, gate, handles, late, memory, record, signals, spool, state, threads, tls,
+    blocking, buffer, clock, exec_watchdog, flush, gate, handles, late, record, signals, spool, state, threads, tls,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -85,7 +85,7 @@ fn as_before() -> Stay {
 /// exec thread itself resumes when it makes a call ([`left_behind`]).
 pub(crate) fn look_after() {
     if is_becoming() && exec_watchdog::is_certain(clock::compare().1) {
-        let blocked = memory::Blocked::all();
+        let blocked = blocking::Blocked::all();
         go_on(&as_before());
         drop(blocked);
     }

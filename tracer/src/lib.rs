@@ -10,6 +10,7 @@
 mod anonymize;
 mod bare;
 mod begin;
+mod blocking;
 mod budget;
 mod buffer;
 mod built_in;

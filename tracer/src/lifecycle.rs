@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, held, hooks, job, memory, mpi,
-    process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
+    anonymize, bare, begin, blocking, buffer, clock, confined, ends, errno, flush, gate, handles, held, hooks, job,
+    memory, mpi, process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
 pub(crate) use choice::is_wanted;
 use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
@@ -443,7 +443,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     let errno = errno::save();
     let thread = tls::current();
     // The process may go on. A signal handler that left this work by a jump would leave the other threads waiting.
-    let blocked = memory::Blocked::all();
+    let blocked = blocking::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
             let stay = ends::set_aside(config, leaves_all);
@@ -475,7 +475,7 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
         // A signal handler must not leave this work by a jump either.
-        let blocked = memory::Blocked::all();
+        let blocked = blocking::Blocked::all();
         ends::take_back(&stay);
         tls::current().come_back();
         drop(blocked);

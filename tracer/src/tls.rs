@@ -7,7 +7,7 @@
 
 mod inside;
 
-use crate::memory::Blocked;
+use crate::blocking::Blocked;
 pub(crate) use inside::{Inside, here, is_below};
 use std::cell::Cell;
 

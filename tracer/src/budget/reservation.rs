@@ -9,8 +9,8 @@
 
 use super::part;
 use super::quota::{self, MOST_WAITS as MOST_WAIT, Making, Patience, Quota, Trouble};
+use crate::blocking::Blocked;
 use crate::config::{Config, Environment};
-use crate::memory::Blocked;
 use crate::notes::Note;
 use crate::{anonymize, errno, job, random, spool, sys, threads, tls};
 use std::ffi::CStr;

@@ -11,7 +11,8 @@
 
 mod switch;
 
-use crate::memory::{self, Blocked, PAGE_BYTES};
+use crate::blocking::{Blocked, is_on_signal_stack};
+use crate::memory::{self, PAGE_BYTES};
 use crate::tls;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -161,7 +162,7 @@ pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// Runs `work` at the end of the process or before exec(3), on a stack of the tracer; it may take long. Signal handlers may run, unless
 /// this thread is on the program's signal stack, whose content a handler would overwrite.
 pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let _blocked = if memory::is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
+    let _blocked = if is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
     elsewhere(work)
 }
 
