@@ -7,6 +7,7 @@
 
 #![cfg_attr(dxt_static, expect(non_snake_case, reason = "functions have the names that they wrap"))]
 
+mod abandonable;
 mod anonymize;
 mod bare;
 mod begin;

@@ -65,7 +65,7 @@ pub(crate) struct Thread {
     pub(crate) mpi_file: Cell<usize>,
     /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `stack`.
+    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `abandonable`.
     pub(crate) scope: Cell<usize>,
     /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::bare`]).
     pub(crate) owner: Cell<u32>,

@@ -121,7 +121,6 @@ const CRATES: [(&str, &str); 8] = [
     (
         "tracer",
         "bare>record budget>registry budget>spool confined>hooks confined>lifecycle handles>bare lifecycle>hooks \
-         memory>stack \
          buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
          flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
          flush::together>flush::collective flush::together>flush::repair handles::certain>handles::paths \
