@@ -48,11 +48,6 @@ fn tid() -> u32 {
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// True if the calling thread may be one that only shares the thread-local block `thread` and does not own it.
-pub(crate) fn may_be(thread: &Thread) -> bool {
-    thread.is_lent()
-}
-
 /// True if the calling thread owns the thread-local block `thread`. Counts calls of other threads as lost, except those of a vfork(2)
 /// child. Preserves errno.
 #[cold]
