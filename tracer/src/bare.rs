@@ -8,7 +8,7 @@
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
-use crate::{errno, handles, process, record, sys};
+use crate::{errno, handles, process, state, sys};
 
 /// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use it too.
 pub(crate) fn cloning(flags: u64) {
@@ -17,7 +17,7 @@ pub(crate) fn cloning(flags: u64) {
     if has(libc::CLONE_VM) && !has(libc::CLONE_SETTLS) {
         lend(tls::current(), has(libc::CLONE_VFORK));
     }
-    if !record::is_begun() {
+    if !state::is_begun() {
         return;
     }
     if has(libc::CLONE_FILES) && !has(libc::CLONE_THREAD) {
