@@ -14,8 +14,8 @@ mod reservation;
 
 pub(crate) use reservation::{asks_anew, prepare};
 
+use crate::config;
 use crate::held::{self, For};
-use crate::{config, registry, spool};
 use reservation::{Beginning, covers, source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -139,10 +139,11 @@ pub(crate) fn settle(bytes: u64, written: bool) {
     }
 }
 
-/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
-pub(crate) fn is_spent_on_names() -> bool {
+/// True if the budget for names is exhausted: new files and data sets no longer get names of their own. `names`: returns the bytes that
+/// names take; called only if there is a budget.
+pub(crate) fn is_spent_on_names(names: impl FnOnce() -> u64) -> bool {
     let Some(share) = share() else { return false };
-    let names = registry::table_bytes().max(spool::journal_bytes());
+    let names = names();
     names >= LEAST_NAMES && (names >= share / NAMES_PART || !covers_trace(names))
 }
 

@@ -389,7 +389,7 @@ mod tests {
         prepare(&config::read(&environment).ok().flatten().unwrap(), &environment);
         // A thread that needed the lock would not get it.
         CHANGING.store(usize::MAX, Ordering::Relaxed);
-        assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names());
+        assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names(|| 0));
         assert!(Piece::Segments.take(1 << 40) && Piece::Others.take(1 << 40));
         settle(5, true);
         give_back();

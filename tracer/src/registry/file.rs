@@ -6,7 +6,7 @@ use super::records::{File, Identity, KnownIdentity, Plain};
 use super::stream::Within;
 use super::{layouts, meetings, others, profiles};
 use crate::anonymize;
-use crate::budget::{self, FILE_BYTES};
+use crate::budget::FILE_BYTES;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
@@ -57,7 +57,7 @@ pub(super) fn prepare_counters(limit: usize) {
 /// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is none: in
 /// trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
-    let is_spent = budget::is_spent_on_names();
+    let is_spent = super::is_over_budget();
     if is_spent && others::condensed().is_none() {
         others::begin(others::limit(), record_of(others::PATH, Identity::default())?);
     }
@@ -112,7 +112,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
 }
 
 fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
-    if budget::is_spent_on_names() {
+    if super::is_over_budget() {
         return find(path).inspect(|file| learn(file, identity));
     }
     record_of(path, identity)

@@ -17,6 +17,8 @@ mod stream;
 mod strides;
 mod views;
 
+use crate::budget;
+use crate::spool::journal;
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
 pub(crate) use file::{
@@ -85,8 +87,13 @@ pub(crate) fn prepare_for_tests() {
 }
 
 /// Returns the approximate size that all tables take in a trace, uncompressed, in bytes.
-pub(crate) fn table_bytes() -> u64 {
+fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
+}
+
+/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
+fn is_over_budget() -> bool {
+    budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
 
 /// Resets counts that files and data sets keep outside of their streams, after a trace has been written.

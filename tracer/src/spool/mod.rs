@@ -219,10 +219,6 @@ pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-pub(crate) fn journal_bytes() -> u64 {
-    journal::bytes() as u64
-}
-
 pub(crate) fn size_limit() -> u64 {
     file::size_limit()
 }
