@@ -76,7 +76,7 @@ fn give_back(
 ) {
     read_key(config);
     job::remember(environment, job::executable(), argc, argv);
-    budget::prepare(config, environment);
+    budget::prepare(config, environment, spool::shared_directory);
     budget::is_gone(known);
 }
 
@@ -177,7 +177,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     clock::start();
     job::remember(environment, exe, argc, argv);
     if let Some(config) = config::current() {
-        budget::prepare(config, environment);
+        budget::prepare(config, environment, spool::shared_directory);
     }
     process::adopt();
     // SAFETY: both handlers are async-signal-safe to the extent that fork(2) in a threaded program requires.
