@@ -30,6 +30,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True once the user has been informed of the confinement.
 static SAID: AtomicBool = AtomicBool::new(false);
 
+/// True if programs are inspected before they are started. False while tracing is off, since no system calls may be made then.
+static INSPECTS: AtomicBool = AtomicBool::new(false);
+
+/// Switches the inspection of programs that are about to be started on (true) or off.
+pub(crate) fn inspect_programs(inspects: bool) {
+    INSPECTS.store(inspects, Ordering::Relaxed);
+}
+
+/// True if programs are inspected before they are started.
+pub(crate) fn inspects_programs() -> bool {
+    INSPECTS.load(Ordering::Relaxed)
+}
+
 /// Seccomp filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filters {
@@ -130,7 +143,7 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
     // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
         // The gate stays open here: arguments of exec(3) are not inspected under a filter.
-        hooks::look_at_programs(false);
+        inspect_programs(false);
         return call();
     }
     let errno = errno::save();

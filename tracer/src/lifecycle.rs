@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, blocking, buffer, clock, confined, ends, errno, flush, gate, handles, held, hooks, job,
-    memory, mpi, process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
+    anonymize, bare, begin, blocking, buffer, clock, confined, ends, errno, flush, gate, handles, held, job, memory,
+    mpi, process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
 pub(crate) use choice::is_wanted;
 use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
@@ -33,7 +33,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if !real::is_secure() {
         say::remember_stderr();
     }
-    hooks::look_at_programs(true);
+    confined::inspect_programs(true);
     if !memory::look_at_limits() {
         say(&[b"the limits on address space or data (ulimit -v, -d) leave no room for the tracer: not tracing"]);
         return record::set_state(State::Off);

@@ -15,8 +15,6 @@ mod stdio;
 mod uring;
 mod variadic;
 
-pub(crate) use process::look_at_programs;
-
 /// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
 /// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
