@@ -21,9 +21,7 @@
 use crate::config::Environment;
 use crate::notes::Note;
 use crate::say::say;
-use crate::{
-    begin, budget, buffer, clock, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls,
-};
+use crate::{begin, budget, buffer, clock, errno, lifecycle, process, record, registry, signals, spool, sys, tls};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -138,8 +136,9 @@ fn say_plainly(line: &[u8]) {
 }
 
 /// Runs `call`, which confines this thread or all threads by seccomp if `succeeded` returns true. `strict`: strict mode, which also forbids
-/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
-pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
+/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c). `resolve`: resolves the functions that are otherwise
+/// resolved at their first call.
+pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
         // The gate stays open here: arguments of exec(3) are not inspected under a filter.
@@ -147,7 +146,7 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
         return call();
     }
     let errno = errno::save();
-    let kept = tls::current().while_away(make_ready);
+    let kept = tls::current().while_away(|| make_ready(resolve));
     sys::shut();
     errno.restore();
     let result = if strict { without_counter(call, &succeeded) } else { call() };
@@ -181,7 +180,7 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
 }
 
 /// Prepares for the time when system calls are forbidden; true if calls recorded from then on survive the process (in a spool).
-fn make_ready() -> bool {
+fn make_ready(resolve: fn()) -> bool {
     // A signal must end the process without any additional system call, as if the tracer were absent.
     signals::step_back();
     if !record::is_on() {
@@ -192,7 +191,7 @@ fn make_ready() -> bool {
         budget::give_back();
         return false;
     }
-    hooks::resolve_late();
+    resolve();
     begin::begin();
     let Some(path) = spool::path() else {
         lifecycle::write_so_far("seccomp");

@@ -17,7 +17,7 @@ mod variadic;
 
 /// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
 /// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
-pub(crate) fn resolve_all() {
+fn resolve_all() {
     let families = [
         posix::OPENING,
         posix::CLOSING,
@@ -57,7 +57,7 @@ pub(crate) fn resolve_all() {
 
 /// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before a seccomp filter
 /// may forbid system calls.
-pub(crate) fn resolve_late() {
+fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();
     }
