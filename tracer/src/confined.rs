@@ -18,10 +18,10 @@
 
 #![expect(unsafe_code, reason = "open(2), read(2), write(2), close(2), prctl(2)")]
 
-use crate::config::Environment;
+use crate::config::{self, Environment};
 use crate::notes::Note;
 use crate::say::say;
-use crate::{begin, budget, buffer, clock, errno, lifecycle, process, record, registry, signals, spool, sys, tls};
+use crate::{begin, budget, buffer, clock, ends, errno, process, record, registry, signals, spool, sys, tls};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -186,7 +186,9 @@ fn make_ready(resolve: fn()) -> bool {
     if !record::is_on() {
         return false;
     }
-    if lifecycle::is_left_out_so_far() {
+    // Set before recording begins.
+    let Some(config) = config::current() else { return false };
+    if ends::is_left_out_so_far(config) {
         spool::remove();
         budget::give_back();
         return false;
@@ -194,7 +196,7 @@ fn make_ready(resolve: fn()) -> bool {
     resolve();
     begin::begin();
     let Some(path) = spool::path() else {
-        lifecycle::write_so_far("seccomp");
+        ends::write_so_far(config, "seccomp");
         tell(&[
             b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool",
         ]);

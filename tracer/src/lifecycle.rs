@@ -458,18 +458,6 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     stay
 }
 
-/// True if this process would get no trace if it ended now. Called from the tracer's own code.
-pub(crate) fn is_left_out_so_far() -> bool {
-    config::current().is_some_and(ends::is_left_out_so_far)
-}
-
-/// Writes the calls recorded so far because nothing can be written later. Called from the tracer's own code.
-pub(crate) fn write_so_far(by: &'static str) {
-    if let Some(config) = config::current() {
-        ends::write_so_far(config, by);
-    }
-}
-
 /// Resumes recording as before because exec(3) failed. `stay`: result of [`becoming_another`]. Preserves errno.
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {

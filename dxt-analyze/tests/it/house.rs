@@ -120,8 +120,7 @@ const CRATES: [(&str, &str); 8] = [
     ("tracer/launcher", ""),
     (
         "tracer",
-        "confined>lifecycle \
-         buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
+        "buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
          flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
          flush::together>flush::collective flush::together>flush::repair handles::certain>handles::paths \
          handles::certain>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
