@@ -126,9 +126,8 @@ const CRATES: [(&str, &str); 8] = [
          handles::certain>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
          handles::target>handles::description handles::target>handles::descriptors mpi::abi>mpi::datatypes \
          mpi::communicators>mpi::world mpi::errors>mpi::abi registry::file>registry::layouts \
-         registry::file>registry::meetings registry::records>registry::accesses registry::records>registry::memory \
-         registry::records>registry::profiles registry::records>registry::stream registry::stream>registry::file \
-         registry::stream>registry::memory",
+         registry::records>registry::accesses registry::records>registry::memory registry::records>registry::profiles \
+         registry::records>registry::stream registry::stream>registry::file registry::stream>registry::memory",
     ),
 ];
 

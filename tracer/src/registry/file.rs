@@ -4,7 +4,7 @@
 use super::accesses::Gone;
 use super::records::{File, Identity, KnownIdentity, Plain};
 use super::stream::Within;
-use super::{layouts, meetings, others, profiles};
+use super::{layouts, others, profiles};
 use crate::anonymize;
 use crate::budget::FILE_BYTES;
 use crate::memory::{Bytes, Record, Table};
@@ -13,6 +13,9 @@ use crate::ops::FREQUENT;
 use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
+
+/// Path of the pseudo-file of MPI collective calls.
+pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 const BUCKETS: usize = 1 << 14;
 
@@ -37,7 +40,7 @@ fn names_per_file() -> usize {
 
 /// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
-    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == meetings::PATH {
+    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
         return Some(path);
     }
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
