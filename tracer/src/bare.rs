@@ -8,7 +8,7 @@
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
-use crate::{errno, handles, process, record, sys};
+use crate::{errno, handles, process, state, sys};
 
 /// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use it too.
 pub(crate) fn cloning(flags: u64) {
@@ -17,7 +17,7 @@ pub(crate) fn cloning(flags: u64) {
     if has(libc::CLONE_VM) && !has(libc::CLONE_SETTLS) {
         lend(tls::current(), has(libc::CLONE_VFORK));
     }
-    if !record::is_begun() {
+    if !state::is_begun() {
         return;
     }
     if has(libc::CLONE_FILES) && !has(libc::CLONE_THREAD) {
@@ -46,11 +46,6 @@ fn lend(thread: &Thread, until_back: bool) {
 fn tid() -> u32 {
     // SAFETY: gettid has no preconditions. 0 if it may not be called.
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
-}
-
-/// True if the calling thread may be one that only shares the thread-local block `thread` and does not own it.
-pub(crate) fn may_be(thread: &Thread) -> bool {
-    thread.is_lent()
 }
 
 /// True if the calling thread owns the thread-local block `thread`. Counts calls of other threads as lost, except those of a vfork(2)

@@ -6,7 +6,7 @@
 
 use crate::memory::{LOAN_BYTES, Loan};
 use crate::notes::Note;
-use crate::{filters, mpi, stack, sys};
+use crate::{config, mpi, stack, sys};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
@@ -46,7 +46,7 @@ pub(crate) fn note() {
     // The thread that ends a process may have little stack left.
     let found = stack::at_end(|| Program::open().and_then(|program| program.defined()));
     let Some(found) = found.flatten() else { return };
-    let is_wanted = |layer| filters::current().is_none_or(|filters| filters.layers.contain(layer));
+    let is_wanted = |layer| config::filters().is_none_or(|filters| filters.layers.contain(layer));
     let mut said: Option<Note> = None;
     for ((.., layer, note), [defined, wrapped]) in LIBRARIES.into_iter().zip(found) {
         let is_seen = wrapped || note == Note::BuiltInMpi && world.is_some();

@@ -18,17 +18,28 @@
 
 #![expect(unsafe_code, reason = "open(2), read(2), write(2), close(2), prctl(2)")]
 
-use crate::config::Environment;
+use crate::config::{self, Environment};
 use crate::notes::Note;
 use crate::say::say;
-use crate::{
-    begin, budget, buffer, clock, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls,
-};
+use crate::{begin, budget, buffer, clock, ends, errno, process, record, registry, signals, spool, sys, tls};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True once the user has been informed of the confinement.
 static SAID: AtomicBool = AtomicBool::new(false);
+
+/// True if programs are inspected before they are started. False while tracing is off, since no system calls may be made then.
+static INSPECTS: AtomicBool = AtomicBool::new(false);
+
+/// Switches the inspection of programs that are about to be started on (true) or off.
+pub(crate) fn inspect_programs(inspects: bool) {
+    INSPECTS.store(inspects, Ordering::Relaxed);
+}
+
+/// True if programs are inspected before they are started.
+pub(crate) fn inspects_programs() -> bool {
+    INSPECTS.load(Ordering::Relaxed)
+}
 
 /// Seccomp filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +136,17 @@ fn say_plainly(line: &[u8]) {
 }
 
 /// Runs `call`, which confines this thread or all threads by seccomp if `succeeded` returns true. `strict`: strict mode, which also forbids
-/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
-pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
+/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c). `resolve`: resolves the functions that are otherwise
+/// resolved at their first call.
+pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
         // The gate stays open here: arguments of exec(3) are not inspected under a filter.
-        hooks::look_at_programs(false);
+        inspect_programs(false);
         return call();
     }
     let errno = errno::save();
-    let kept = tls::current().while_away(make_ready);
+    let kept = tls::current().while_away(|| make_ready(resolve));
     sys::shut();
     errno.restore();
     let result = if strict { without_counter(call, &succeeded) } else { call() };
@@ -168,21 +180,23 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
 }
 
 /// Prepares for the time when system calls are forbidden; true if calls recorded from then on survive the process (in a spool).
-fn make_ready() -> bool {
+fn make_ready(resolve: fn()) -> bool {
     // A signal must end the process without any additional system call, as if the tracer were absent.
     signals::step_back();
     if !record::is_on() {
         return false;
     }
-    if lifecycle::is_left_out_so_far() {
+    // Set before recording begins.
+    let Some(config) = config::current() else { return false };
+    if ends::is_left_out_so_far(config) {
         spool::remove();
         budget::give_back();
         return false;
     }
-    hooks::resolve_late();
+    resolve();
     begin::begin();
     let Some(path) = spool::path() else {
-        lifecycle::write_so_far("seccomp");
+        ends::write_so_far(config, "seccomp");
         tell(&[
             b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool",
         ]);

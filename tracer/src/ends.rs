@@ -17,7 +17,7 @@ use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
 use crate::{
-    buffer, clock, exec_watchdog, flush, gate, handles, late, memory, record, signals, spool, state, threads, tls,
+    blocking, buffer, clock, exec_watchdog, flush, gate, handles, late, record, signals, spool, state, threads, tls,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -70,7 +70,7 @@ struct Becomes {
 /// exec as long as its stack is deeper than at that time: a handler's frames are, by more than the signal frame.
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
-    if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
+    if !mine || tls::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
         return None;
     }
     Some(as_before())
@@ -85,7 +85,7 @@ fn as_before() -> Stay {
 /// exec thread itself resumes when it makes a call ([`left_behind`]).
 pub(crate) fn look_after() {
     if is_becoming() && exec_watchdog::is_certain(clock::compare().1) {
-        let blocked = memory::Blocked::all();
+        let blocked = blocking::Blocked::all();
         go_on(&as_before());
         drop(blocked);
     }
@@ -251,7 +251,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     let stay = Stay { state, set_aside: !leaves_all && spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
-    BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);
+    BECOMES.frame.store(tls::here(), Ordering::Relaxed);
     BECOMES.thread.store(tls::number(), Ordering::Release);
     exec_watchdog::wait_for_this_thread();
     BECOMING.store(true, Ordering::Release);

@@ -10,7 +10,7 @@
 //! Bounds: some twenty system calls, once; three descriptors.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), fstat(2), close(2), prlimit(2); leaked strings")]
 
-use crate::{errno, process, record, stack, sys, tls};
+use crate::{errno, process, sys};
 use libc::{c_int, c_uint};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -107,22 +107,15 @@ fn copy_near_limit(number: c_int) -> c_int {
     unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
 }
 
-/// Opens all directories that the tracer needs and keeps them open. Called once, before a call such as chroot(2), after which path names
-/// may lead elsewhere. Preserves errno.
+/// Runs `hold`, which opens the tracer's directories and keeps them open, and from then on names files relative to them. Does so once, before
+/// a call such as chroot(2), after which path names may lead elsewhere. Preserves errno.
 #[cold]
-pub(crate) fn before_names_change() {
-    if !record::is_on() || !process::is_own() || sys::is_shut() || BEGUN.swap(true, Ordering::AcqRel) {
+pub(crate) fn begin(hold: impl FnOnce()) {
+    if BEGUN.swap(true, Ordering::AcqRel) {
         return;
     }
     let errno = errno::save();
-    tls::current().while_away(|| {
-        // Directories that could not be opened, also for lack of memory, are out of reach.
-        let _ = stack::in_hook(|| {
-            crate::flush::hold_directory();
-            crate::spool::hold_directory();
-            crate::budget::hold_directory();
-        });
-    });
+    hold();
     IN_FORCE.store(true, Ordering::Release);
     errno.restore();
 }

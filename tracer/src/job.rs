@@ -1,7 +1,7 @@
 //! Identity of this process: executable, arguments, host, job. Read once when the library is loaded.
 #![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their like")]
 
-use crate::config::Environment;
+use crate::environment::{Environment, strings};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
@@ -182,31 +182,6 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
     let identity =
         Identity { exe, args, cwd, host, scheduler, key, name, whole, rank, start_unix_ns: crate::clock::unix_ns() };
     let _ = IDENTITY.set(identity);
-}
-
-/// Iterates over the strings of a null-terminated vector such as argv.
-pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'static CStr> {
-    let at = move |i: usize| {
-        // SAFETY: inside the vector, since no earlier element was null.
-        let place = unsafe { vector.add(i) };
-        // SAFETY: as above.
-        unsafe { place.read() }
-    };
-    // SAFETY: the elements are strings that the process keeps.
-    (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
-}
-
-/// Environment as a null-terminated vector of `NAME=value`, the form used by the kernel, main and exec(3).
-pub(crate) struct Variables(pub(crate) *const *const c_char);
-
-impl Environment for Variables {
-    fn get(&self, name: &CStr) -> Option<&[u8]> {
-        strings(self.0).find_map(|string| string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"="))
-    }
-
-    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
-        strings(self.0).filter_map(|string| string.to_bytes().split(|&byte| byte == b'=').next()).for_each(see);
-    }
 }
 
 /// Returns the rank that a launcher assigned to this process; -1 without one.

@@ -7,9 +7,11 @@
 
 #![cfg_attr(dxt_static, expect(non_snake_case, reason = "functions have the names that they wrap"))]
 
+mod abandonable;
 mod anonymize;
 mod bare;
 mod begin;
+mod blocking;
 mod budget;
 mod buffer;
 mod built_in;
@@ -17,8 +19,9 @@ mod clock;
 mod config;
 mod confined;
 mod describe;
+mod directory;
 mod ends;
-mod entry;
+mod environment;
 mod errno;
 mod exec_watchdog;
 mod filters;
@@ -28,7 +31,6 @@ mod handles;
 mod hdf5;
 mod held;
 mod hooks;
-mod inside;
 mod job;
 mod late;
 mod lifecycle;

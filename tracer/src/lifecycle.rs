@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, hooks, job, memory, mpi,
-    process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
+    anonymize, bare, begin, blocking, buffer, clock, confined, ends, errno, flush, gate, handles, held, job, memory,
+    mpi, process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
 pub(crate) use choice::is_wanted;
 use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
@@ -33,14 +33,13 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if !real::is_secure() {
         say::remember_stderr();
     }
-    hooks::look_at_programs(true);
+    confined::inspect_programs(true);
     if !memory::look_at_limits() {
         say(&[b"the limits on address space or data (ulimit -v, -d) leave no room for the tracer: not tracing"]);
         return record::set_state(State::Off);
     }
     memory::prepare();
     stack::prepare();
-    hooks::prepare_rings();
     let started = stack::attempt(|| match real::is_secure() {
         true => start_if_wanted(&secure::Site, argc, argv),
         false => start_if_wanted(environment, argc, argv),
@@ -77,7 +76,7 @@ fn give_back(
 ) {
     read_key(config);
     job::remember(environment, job::executable(), argc, argv);
-    budget::prepare(config, environment);
+    budget::prepare(config, environment, spool::shared_directory);
     budget::is_gone(known);
 }
 
@@ -178,7 +177,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     clock::start();
     job::remember(environment, exe, argc, argv);
     if let Some(config) = config::current() {
-        budget::prepare(config, environment);
+        budget::prepare(config, environment, spool::shared_directory);
     }
     process::adopt();
     // SAFETY: both handlers are async-signal-safe to the extent that fork(2) in a threaded program requires.
@@ -317,6 +316,9 @@ pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
     tls::current().while_away(|| {
         mpi::started(config.flush, JOB_IS_LEFT_OUT.load(Ordering::Relaxed));
+        if let Some(world) = mpi::world() {
+            budget::divide_among(world.size);
+        }
         stack::in_hook(begin::say_who);
     });
     let Some(world) = mpi::world() else { return };
@@ -346,6 +348,25 @@ pub(crate) fn mpi_finalizing() {
     });
     errno.restore();
     mpi::ended();
+}
+
+/// Opens all directories that the tracer needs and keeps them open. Called before a call such as chroot(2), after which path names may lead
+/// elsewhere. Preserves errno.
+#[cold]
+pub(crate) fn before_names_change() {
+    if !record::is_on() || !process::is_own() || sys::is_shut() {
+        return;
+    }
+    held::begin(|| {
+        tls::current().while_away(|| {
+            // Directories that could not be opened, also for lack of memory, are out of reach.
+            let _ = stack::in_hook(|| {
+                flush::hold_directory();
+                spool::hold_directory();
+                budget::hold_directory();
+            });
+        });
+    });
 }
 
 /// True if this process is recorded, and therefore has a trace to write when it ends.
@@ -422,7 +443,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     let errno = errno::save();
     let thread = tls::current();
     // The process may go on. A signal handler that left this work by a jump would leave the other threads waiting.
-    let blocked = memory::Blocked::all();
+    let blocked = blocking::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
             let stay = ends::set_aside(config, leaves_all);
@@ -437,24 +458,12 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     stay
 }
 
-/// True if this process would get no trace if it ended now. Called from the tracer's own code.
-pub(crate) fn is_left_out_so_far() -> bool {
-    config::current().is_some_and(ends::is_left_out_so_far)
-}
-
-/// Writes the calls recorded so far because nothing can be written later. Called from the tracer's own code.
-pub(crate) fn write_so_far(by: &'static str) {
-    if let Some(config) = config::current() {
-        ends::write_so_far(config, by);
-    }
-}
-
 /// Resumes recording as before because exec(3) failed. `stay`: result of [`becoming_another`]. Preserves errno.
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
         // A signal handler must not leave this work by a jump either.
-        let blocked = memory::Blocked::all();
+        let blocked = blocking::Blocked::all();
         ends::take_back(&stay);
         tls::current().come_back();
         drop(blocked);

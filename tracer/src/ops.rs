@@ -1,6 +1,5 @@
 //! Operations that this tracer records. The trace carries the table, so an operation is added here and nowhere else.
 
-use crate::registry::Role;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
 /// I/O operation, as described in the trace's table of operations.
@@ -12,6 +11,16 @@ pub(crate) struct Op {
     name: &'static str,
     /// Index in a file's table of frequently used streams, if the operation has one.
     frequent: Option<u8>,
+}
+
+/// Role of an operation in a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Role {
+    /// No role: the operations move no data, or failed.
+    None = 0,
+    Reads = 1,
+    Writes = 2,
 }
 
 impl Op {

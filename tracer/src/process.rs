@@ -1,5 +1,6 @@
-//! Identity of the recording process. A vfork(2) child runs in our memory under another process id: its calls are not recorded.
-#![expect(unsafe_code, reason = "getpid(2)")]
+//! Identity of the recording process, and its limit of file sizes. A vfork(2) child runs in our memory under another process id: its calls
+//! are not recorded.
+#![expect(unsafe_code, reason = "getpid(2), prlimit(2)")]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -42,4 +43,14 @@ pub(crate) fn is_shared() -> bool {
 /// program's own machine code is mistaken for this one.
 pub(crate) fn seems_own() -> bool {
     !is_shared() || is_own()
+}
+
+/// Maximum size of a file that this process may write, in bytes (RLIMIT_FSIZE); 0 if unknown.
+pub(crate) fn size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is a local variable.
+    let known = unsafe {
+        crate::sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, std::ptr::null::<u8>(), &raw mut limit)
+    } == 0;
+    if known { limit.rlim_cur } else { 0 }
 }

@@ -11,11 +11,9 @@ use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
-pub(crate) use crate::state::{
-    State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
-};
+pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
-use crate::{bare, clock, errno, filters, gate, late, state};
+use crate::{bare, clock, config, errno, gate, late, state};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -255,7 +253,7 @@ fn has_meetings() -> bool {
 /// Counts a call as not recorded: DXT_LAYERS excludes its layer, or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
-    let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
+    let left_out = config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
 }
 
@@ -277,7 +275,7 @@ fn within(thread: &Thread) -> Within {
 /// a shared file pointer.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
-    let moves_data = op.is_data() && offset >= 0 && std::ptr::eq(thread.mpi_file.get(), file);
+    let moves_data = op.is_data() && offset >= 0 && thread.mpi_file.get() == std::ptr::from_ref(file).addr();
     if moves_data && (thread.nested_offset.get() < 0 || offset < thread.nested_offset.get()) {
         thread.nested_offset.set(offset);
     }

@@ -6,7 +6,7 @@
 //! dropped if a pipe has no reader or no room, or if a file may not grow.
 #![expect(unsafe_code, reason = "statx(2), fcntl(2), poll(2), write(2)")]
 
-use crate::memory::Blocked;
+use crate::blocking::Blocked;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //! program is ever replaced: ours is installed only in place of the default action, and a program that asks still sees the default action.
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
-use crate::memory::Blocked;
+use crate::blocking::Blocked;
 use crate::real::{Slot, slot_again};
 use crate::sys;
 use libc::{c_int, sighandler_t};

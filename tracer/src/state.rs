@@ -1,9 +1,7 @@
 //! Recording state of the process: every hook checks it first.
 #![expect(unsafe_code, reason = "madvise(2), futex(2)")]
 
-use crate::bare;
-use crate::notes::Note;
-use crate::tls::{self, Thread};
+use crate::tls;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -80,6 +78,12 @@ pub(crate) fn is_on() -> bool {
     state == State::On as u8 || state == State::Parked as u8 || state == State::Late as u8
 }
 
+/// Returns the number of the state, loaded with `order`.
+#[inline(always)]
+pub(crate) fn raw(order: Ordering) -> u8 {
+    PAGE.state.load(order)
+}
+
 /// True if the state is On: a stored segment then needs no further checks.
 #[inline(always)]
 pub(crate) fn is_plain() -> bool {
@@ -141,7 +145,8 @@ pub(crate) fn park() -> bool {
     true
 }
 
-fn has_left() -> bool {
+/// True if the calling thread left, by a jump, the tracer's work that other threads wait for.
+pub(crate) fn has_left() -> bool {
     HAS_LEFT.get().is_some_and(|has_left| has_left())
 }
 
@@ -155,80 +160,14 @@ pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
 }
 
+/// Runs the callback that begins recording in a forked child, if recording has been set up.
+pub(crate) fn run_in_child() {
+    if let Some(in_child) = IN_CHILD.get() {
+        in_child();
+    }
+}
+
 /// True if the state is Muted: this process is not recorded but joins the collective steps of the other ranks.
 pub(crate) fn is_muted() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
-}
-
-/// Returns this thread's block if it runs code of the program, in a process that is recorded or muted.
-pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
-    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
-}
-
-/// Returns this thread's block if its calls are to be recorded now.
-#[inline(always)]
-pub(crate) fn thread() -> Option<&'static Thread> {
-    let state = PAGE.state.load(Ordering::Relaxed);
-    if state != State::On as u8 && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted()) {
-        return None;
-    }
-    let thread = tls::current();
-    if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
-}
-
-/// Like [`thread`], for functions that the tracer's own allocator calls too: while the tracer runs, such calls are not even counted.
-pub(crate) fn thread_of_program() -> Option<&'static Thread> {
-    if !tls::current().is_busy() && is_begun() { thread() } else { None }
-}
-
-/// Returns true if the call is to be recorded, possibly after a wait. Called in states other than On, Off and Muted.
-#[cold]
-#[inline(never)]
-fn is_admitted() -> bool {
-    match PAGE.state.load(Ordering::Acquire) {
-        state if state == State::Unset as u8 => taken_over(),
-        state if state == State::Parked as u8 => {
-            let admitted = park();
-            // On a thread that ends the process, a call can only come from a signal handler.
-            if !admitted && crate::process::is_own() {
-                Note::DuringTracer.count();
-            }
-            admitted
-        }
-        state => state == State::Late as u8,
-    }
-}
-
-/// Starts the library early, or begins recording in a child forked without fork(3)'s handlers. Called while the state is Unset.
-#[cold]
-#[inline(never)]
-fn taken_over() -> bool {
-    if is_unadopted_child()
-        && let Some(in_child) = IN_CHILD.get()
-    {
-        in_child();
-    } else if !is_begun() {
-        crate::entry::start_early();
-    }
-    is_on()
-}
-
-#[cold]
-fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
-    if thread.is_lent() {
-        if !bare::is_owner(thread) {
-            return None;
-        }
-        if !thread.is_busy() {
-            return Some(thread);
-        }
-    }
-    // The thread has left by a jump the work that others waited for.
-    if has_left() && !thread.is_busy() {
-        return Some(thread);
-    }
-    if thread.is_interrupted() {
-        Note::DuringTracer.count();
-    }
-    None
 }

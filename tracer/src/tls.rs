@@ -5,9 +5,10 @@
 //! use `thread_local!`, which costs one call.
 #![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
 
-use crate::inside::Inside;
-use crate::memory::Blocked;
-use crate::registry::File;
+mod inside;
+
+use crate::blocking::Blocked;
+pub(crate) use inside::{Inside, here, is_below};
 use std::cell::Cell;
 
 /// Write position for one thread's segments of one kind (I/O or collective calls). Slots lie in an arena chunk, or in a scratch chunk whose
@@ -60,11 +61,11 @@ pub(crate) struct Thread {
     pub(crate) often: Lane,
     /// Address of the scratch, a buffer in which short segments (DXT_MIN_SIZE) wait to be added to counters, or 0.
     pub(crate) waiting: Cell<usize>,
-    /// File of the MPI-IO call in progress; used to find the offset to which a shared file pointer led.
-    pub(crate) mpi_file: Cell<*const File>,
+    /// Address of the record of the file of the MPI-IO call in progress, or 0; used to find the offset to which a shared file pointer led.
+    pub(crate) mpi_file: Cell<usize>,
     /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `stack`.
+    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `abandonable`.
     pub(crate) scope: Cell<usize>,
     /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::bare`]).
     pub(crate) owner: Cell<u32>,
@@ -118,7 +119,7 @@ impl Thread {
             meetings: Lane::new(),
             often: Lane::new(),
             waiting: Cell::new(0),
-            mpi_file: Cell::new(std::ptr::null()),
+            mpi_file: Cell::new(0),
             nested_offset: Cell::new(0),
             scope: Cell::new(0),
             owner: Cell::new(0),
@@ -329,7 +330,7 @@ pub(crate) fn current_now() -> &'static Thread {
 
 /// True if `address` lies inside the calling thread's thread-local block.
 #[inline(always)]
-pub(crate) fn is_of_this_thread(address: usize) -> bool {
+fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the source code's structure: module dependencies have no cycles (except between a folder's modules), so that each module can be
-//! understood from those that it uses.
+//! Tests of the source code's structure: in all crates, imports between modules form no circle except those listed, so that each module
+//! can be understood from those that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -109,34 +109,85 @@ fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     graph.keys().any(|start| visit(start, graph, &mut way, &mut done)).then_some(way)
 }
 
-#[test]
-fn no_module_is_needed_by_what_it_needs() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Crates, and the imports between their modules that close circles (`from>to`). Delete an entry once it is cut; never add one.
+const CRATES: [(&str, &str); 8] = [
+    ("dxt-analyze", ""),
+    ("dxt-analyze/darshan-log", "dxt>fit fit>log text::dxt_rows>text::dxt"),
+    ("dxt-analyze/iosig", "access>expand"),
+    ("dxt-analyze/python", ""),
+    ("testdata/synth", "args>patterns"),
+    ("trace-format", "limits>columns meta>read"),
+    ("tracer/launcher", ""),
+    (
+        "tracer",
+        "buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
+         flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
+         flush::together>flush::collective flush::together>flush::repair handles::certain>handles::paths \
+         handles::certain>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
+         handles::target>handles::description handles::target>handles::descriptors mpi::abi>mpi::datatypes \
+         mpi::communicators>mpi::world mpi::errors>mpi::abi registry::file>registry::layouts \
+         registry::records>registry::accesses registry::records>registry::memory registry::records>registry::profiles \
+         registry::records>registry::stream registry::stream>registry::file registry::stream>registry::memory",
+    ),
+];
+
+/// Returns the imports (from, to) between the files below `src`, as module paths.
+fn imports(src: &Path) -> BTreeSet<(String, String)> {
     let mut all = Vec::new();
-    files(&src, &mut all);
+    files(src, &mut all);
     let texts: BTreeMap<String, String> =
-        all.iter().map(|file| (module(&src, file), std::fs::read_to_string(file).unwrap())).collect();
-    let mut between_folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut between_files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        all.iter().map(|file| (module(src, file), std::fs::read_to_string(file).unwrap())).collect();
+    let mut out = BTreeSet::new();
     for (from, text) in &texts {
         for path in named(from, text) {
             let parts: Vec<&str> = path.split("::").collect();
-            let known =
+            let to =
                 (1..=parts.len()).rev().map(|count| parts[..count].join("::")).find(|path| texts.contains_key(path));
-            let Some(to) = known.filter(|to| to != from) else { continue };
-            let top = |path: &str| path.split("::").next().unwrap_or_default().to_owned();
-            if top(from) != top(&to) {
-                between_folders.entry(top(from)).or_default().insert(top(&to));
-            }
-            let is_parent = |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.starts_with("::"));
-            if !is_parent(from, &to) && !is_parent(&to, from) {
-                between_files.entry(from.clone()).or_default().insert(to);
-            }
+            out.extend(to.filter(|to| to != from).map(|to| (from.clone(), to)));
         }
     }
-    assert!(between_files.len() > 100, "the files were not read");
-    assert_eq!(circle(&between_folders), None, "folders need each other");
-    assert_eq!(circle(&between_files), None, "files need each other");
+    out
+}
+
+/// Returns a cycle among folders or among files that the imports form without those in `left`.
+fn circle_without(left: &[(&str, &str)], imports: &BTreeSet<(String, String)>) -> Option<Vec<String>> {
+    fn top(path: &str) -> &str {
+        path.split("::").next().unwrap_or_default()
+    }
+    let is_parent = |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.starts_with("::"));
+    let (mut folders, mut files) =
+        (BTreeMap::<String, BTreeSet<String>>::new(), BTreeMap::<String, BTreeSet<String>>::new());
+    for (from, to) in imports {
+        let tops = (top(from), top(to));
+        if left.iter().any(|&edge| edge == (from.as_str(), to.as_str()) || edge == tops) {
+            continue;
+        }
+        if tops.0 != tops.1 {
+            folders.entry(tops.0.to_owned()).or_default().insert(tops.1.to_owned());
+        }
+        if !is_parent(from, to) && !is_parent(to, from) {
+            files.entry(from.clone()).or_default().insert(to.clone());
+        }
+    }
+    circle(&folders).or_else(|| circle(&files))
+}
+
+#[test]
+fn no_module_is_needed_by_what_it_needs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for (name, left) in CRATES {
+        let imports = imports(&root.join(name).join("src"));
+        assert!(!imports.is_empty(), "{name}: the files were not read");
+        let left: Vec<(&str, &str)> = left.split_whitespace().filter_map(|edge| edge.split_once('>')).collect();
+        assert_eq!(circle_without(&left, &imports), None, "{name}: modules need each other");
+        for cut in &left {
+            let others: Vec<(&str, &str)> = left.iter().copied().filter(|edge| edge != cut).collect();
+            assert!(
+                circle_without(&others, &imports).is_some(),
+                "{name}: {cut:?} closes no circle: delete it from the list"
+            );
+        }
+    }
 }
 
 #[test]

@@ -14,11 +14,13 @@ mod reservation;
 
 pub(crate) use reservation::{asks_anew, prepare};
 
+use crate::config;
 use crate::held::{self, For};
-use crate::{config, mpi, registry, spool};
 use reservation::{Beginning, covers, source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+/// Number of ranks among which the budget is divided; 0 without MPI.
+static RANKS: AtomicU64 = AtomicU64::new(0);
 /// Bytes of segments in the traces that this process has written so far.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Bytes of segments in the spool and in the files beside it.
@@ -55,10 +57,15 @@ const SMALL_PIECE: u64 = 128 << 10;
 pub(crate) const FILE_BYTES: u64 = 48;
 pub(crate) const STREAM_BYTES: u64 = 64;
 
+/// Divides the budget among `ranks` ranks from now on.
+pub(crate) fn divide_among(ranks: i32) {
+    RANKS.store(ranks.unsigned_abs().into(), Ordering::Relaxed);
+}
+
 /// Returns this process's share of the budget, in bytes; `None` if there is no budget.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
-    let own = job / mpi::world().map_or(1, |world| u64::from(world.size.unsigned_abs()).max(1));
+    let own = job / RANKS.load(Ordering::Relaxed).max(1);
     Some(source().map_or(own, |source| own.min(source.share)))
 }
 
@@ -132,10 +139,11 @@ pub(crate) fn settle(bytes: u64, written: bool) {
     }
 }
 
-/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
-pub(crate) fn is_spent_on_names() -> bool {
+/// True if the budget for names is exhausted: new files and data sets no longer get names of their own. `names`: returns the bytes that
+/// names take; called only if there is a budget.
+pub(crate) fn is_spent_on_names(names: impl FnOnce() -> u64) -> bool {
     let Some(share) = share() else { return false };
-    let names = registry::table_bytes().max(spool::journal_bytes());
+    let names = names();
     names >= LEAST_NAMES && (names >= share / NAMES_PART || !covers_trace(names))
 }
 

@@ -13,7 +13,7 @@
 //! written to. Ownership is checked before waiting for the lock, since another user could hold it forever.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), stat(2), pread(2), pwrite(2), mkdir(2), unlink(2)")]
 
-use crate::{errno, held, threads};
+use crate::{errno, held, process, threads};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
@@ -240,7 +240,7 @@ impl Quota {
         change: impl FnOnce(u64) -> u64,
     ) -> Result<(u64, u64), Trouble> {
         // A write beyond RLIMIT_FSIZE would end the program with SIGXFSZ.
-        if crate::spool::size_limit() < BYTES as u64 {
+        if process::size_limit() < BYTES as u64 {
             return Err(Trouble::ForGood);
         }
         let mut waits = match patience {
@@ -337,7 +337,7 @@ impl Quota {
                     let (here, name) = (libc::AT_FDCWD, &self.directory);
                     // SAFETY: the name ends in NUL; a failure shows when the file is made.
                     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here, name.as_ptr(), 0o700) } == 0 {
-                        crate::flush::has_mode(name, 0o700);
+                        crate::directory::give(here, name, 0o700);
                     }
                 }
                 Err(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => return Err(Trouble::ForNow),

@@ -9,11 +9,11 @@
 
 use super::part;
 use super::quota::{self, MOST_WAITS as MOST_WAIT, Making, Patience, Quota, Trouble};
+use crate::blocking::Blocked;
 use crate::config::{Config, Environment};
-use crate::memory::Blocked;
 use crate::notes::Note;
-use crate::{anonymize, errno, job, random, spool, sys, threads, tls};
-use std::ffi::CStr;
+use crate::{anonymize, errno, job, random, sys, threads, tls};
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bytes of the job's budget reserved for this process.
@@ -69,11 +69,16 @@ const QUANTA: u64 = 1 << 10;
 const LEAST_QUANTUM: u64 = 64 << 10;
 const MOST_QUANTUM: u64 = 4 << 20;
 
-/// Determines the quota file of this process, if any. Called by the constructor, once the identity of the process is known.
-pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
+/// Determines the quota file of this process, if any. `directory`: returns the directory that the processes of a node share; called only if
+/// there is a budget. Called by the constructor, once the identity of the process is known.
+pub(crate) fn prepare(
+    config: &Config,
+    environment: &impl Environment,
+    directory: impl FnOnce(&Config) -> Option<CString>,
+) {
     let Some(identity) = job::identity() else { return };
     let (Some(job), Some(whole)) = (config.site.job_bytes, &identity.whole) else { return };
-    let Some(directory) = spool::shared_directory(config) else { return };
+    let Some(directory) = directory(config) else { return };
     let text = [whole.as_bytes(), b"\0", identity.host.as_bytes()].concat();
     let hash = match anonymize::is_on() {
         true => String::from_utf8_lossy(&anonymize::in_file_name(&text)).into_owned(),
@@ -380,16 +385,15 @@ mod tests {
     use super::super::{Piece, begin_spool, covers_trace, give_back, has_refused, is_least, is_spent_on_names, settle};
     use super::*;
     use crate::config;
-    use std::ffi::{CStr, CString};
 
     /// Test: without a budget no file is opened, no name is set, and no thread waits.
     #[test]
     fn without_a_budget_there_is_no_pot() {
         let environment: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DXT_JOB_ID", "7"), (c"SLURM_JOB_ID", "7")];
-        prepare(&config::read(&environment).ok().flatten().unwrap(), &environment);
+        prepare(&config::read(&environment).ok().flatten().unwrap(), &environment, |_| None);
         // A thread that needed the lock would not get it.
         CHANGING.store(usize::MAX, Ordering::Relaxed);
-        assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names());
+        assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names(|| 0));
         assert!(Piece::Segments.take(1 << 40) && Piece::Others.take(1 << 40));
         settle(5, true);
         give_back();

@@ -7,13 +7,13 @@ use super::policy::fold_scratch;
 use super::scratch::{SLOTS, Scratch};
 use super::slot::Slot;
 use crate::tls::Thread;
-use crate::{filters, registry};
+use crate::{config, registry};
 use std::sync::atomic::{Ordering, fence};
 use trace_format::{Segment, StreamId};
 
 /// Returns the minimum length, in bytes, of segments of `stream` that are recorded (DXT_MIN_SIZE); 0 if there is no minimum.
 pub(crate) fn least_length(stream: StreamId) -> u64 {
-    let least = filters::current().map_or(0, |filters| filters.min_size);
+    let least = config::filters().map_or(0, |filters| filters.min_size);
     if least > 0 && registry::stream_by_id(stream).is_some_and(registry::Stream::moves_data) { least } else { 0 }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn drop_short(chunk: Chunk, thread: &Thread) -> Option<usize> {
     // to be written. A chunk with either stays as it is.
     let (slots, all) = (chunk.filled_slots(), chunk.slots().len());
     let stays = |slot: &Slot| !slot.is_filled() || slot.is_taken();
-    if filters::current().is_none_or(|filters| filters.min_size == 0)
+    if config::filters().is_none_or(|filters| filters.min_size == 0)
         || chunk.awaits_spare()
         || slots.len() == all
         || slots.iter().any(stays)

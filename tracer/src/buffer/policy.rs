@@ -10,10 +10,10 @@ use super::marks::is_new;
 use super::packed;
 use super::scratch::{SPARE, Scratch};
 use super::slot::Slot;
-use crate::config::Overflow;
+use crate::config::{self, Overflow};
 use crate::notes::Note;
 use crate::tls::{self, Lane, Thread};
-use crate::{budget, filters, registry};
+use crate::{budget, registry};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 
@@ -146,7 +146,7 @@ fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
-    if let Some(mut counting) = filters::triggers().and_then(|triggers| registry::Counting::of(stream, triggers)) {
+    if let Some(mut counting) = config::triggers().and_then(|triggers| registry::Counting::of(stream, triggers)) {
         filled.clone().for_each(|segment| counting.see(segment.offset, segment.length()));
         counting.remember(stream.file);
     }

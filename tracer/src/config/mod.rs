@@ -23,6 +23,7 @@ pub(crate) use site::Site;
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;
 
+use crate::filters::{Filters, Triggers};
 use std::sync::OnceLock;
 
 static CURRENT: OnceLock<Config> = OnceLock::new();
@@ -30,6 +31,16 @@ static CURRENT: OnceLock<Config> = OnceLock::new();
 /// Returns the settings of this process; `None` while tracing is off.
 pub(crate) fn current() -> Option<&'static Config> {
     CURRENT.get()
+}
+
+/// Returns the filters in effect; `None` while tracing is off.
+pub(crate) fn filters() -> Option<&'static Filters> {
+    current().map(|config| &config.filters)
+}
+
+/// Returns the triggers in effect; `None` if none is set.
+pub(crate) fn triggers() -> Option<&'static Triggers> {
+    filters().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }
 
 /// Makes `config` the settings of this process; only the first call has an effect.

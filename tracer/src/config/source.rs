@@ -1,5 +1,6 @@
-//! Sources of variables (environment, configuration file), and the list of known variables.
+//! List of known variables, which the environment or a configuration file may set.
 
+pub(crate) use crate::environment::Environment;
 use std::ffi::CStr;
 
 /// Variables that a configuration file may not set, because they take effect before the file is read.
@@ -45,26 +46,6 @@ pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_KILL_SWITCH",
     c"DXT_ANONYMIZE",
 ];
-
-/// Source of variables: the process environment or a layer on top of it.
-pub(crate) trait Environment {
-    /// Returns the value of the variable `name`, if set.
-    fn get(&self, name: &CStr) -> Option<&[u8]>;
-
-    /// Calls `see` with the name of each variable.
-    fn each_name(&self, see: &mut dyn FnMut(&[u8]));
-}
-
-#[cfg(test)]
-impl Environment for &[(&CStr, &str)] {
-    fn get(&self, name: &CStr) -> Option<&[u8]> {
-        self.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.as_bytes())
-    }
-
-    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
-        self.iter().for_each(|(name, _)| see(name.to_bytes()));
-    }
-}
 
 #[cfg(test)]
 mod tests {

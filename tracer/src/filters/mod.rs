@@ -45,13 +45,3 @@ impl Filters {
         self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
     }
 }
-
-/// Returns the triggers in effect; `None` if none is set.
-pub(crate) fn triggers() -> Option<&'static Triggers> {
-    current().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
-}
-
-/// Returns the filters in effect; `None` while tracing is off.
-pub(crate) fn current() -> Option<&'static Filters> {
-    crate::config::current().map(|config| &config.filters)
-}

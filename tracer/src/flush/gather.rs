@@ -9,7 +9,7 @@ use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::THREADS;
 use crate::registry::{self, File};
-use crate::{anonymize, buffer, describe, handles, hooks, notes, record, spool};
+use crate::{anonymize, buffer, describe, handles, notes, record, spool};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
@@ -301,7 +301,7 @@ fn notes() -> Vec<Note> {
 pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),
-        (notes::Note::RingOperation.text(), hooks::unseen_by_rings()),
+        (notes::Note::RingOperation.text(), handles::rings::unseen()),
     ];
     let mut counts: Vec<(&str, u64)> = notes::taken().collect();
     for (what, more) in until_now {

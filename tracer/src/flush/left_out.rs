@@ -1,6 +1,6 @@
 //! Counters of segments that are omitted when a trace is written, because of filters or the job's byte budget.
 
-use crate::{filters, registry};
+use crate::{config, registry};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
@@ -26,7 +26,7 @@ impl LeftOut {
 
     /// Returns the number of files that have only counters in the trace, because of a trigger.
     pub(super) fn files(&self) -> u64 {
-        if filters::triggers().is_none() {
+        if config::triggers().is_none() {
             return 0;
         }
         // Triggers leave out whole files including their opens; DXT_MIN_SIZE only reads and writes.

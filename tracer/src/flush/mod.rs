@@ -4,7 +4,6 @@ mod budget;
 mod collective;
 mod counted;
 mod details;
-mod directory;
 mod gather;
 mod keep;
 mod left_out;
@@ -31,11 +30,6 @@ use gather::Gathered;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::frame::FlushStage;
 use trace_format::write;
-
-/// Sets the permissions `mode` of a directory that this process has just created, regardless of its umask.
-pub(crate) fn has_mode(directory: &std::ffi::CStr, mode: u32) {
-    directory::give(libc::AT_FDCWD, directory, mode);
-}
 
 /// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
 pub(crate) fn hold_directory() {

@@ -1,9 +1,9 @@
 //! Output directory, file names and writing of traces. A file has the suffix `.partial` until it is complete.
 
-use super::directory::{Directory, out_of_reach};
 use super::stages;
 use super::unfinished::{self, Unfinished};
 use crate::config::{Config, Filled, Filling};
+use crate::directory::{Directory, out_of_reach};
 use crate::held::{self, For};
 use crate::notes::Note;
 use crate::say::say;

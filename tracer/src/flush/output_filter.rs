@@ -5,7 +5,8 @@
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
 use super::unpack::Unpacker;
-use crate::filters::{self, Triggers};
+use crate::config;
+use crate::filters::Triggers;
 use crate::record::THREADS;
 use crate::registry::{self, ByLayer, Counting, File};
 use crate::{buffer, job, mpi};
@@ -38,10 +39,10 @@ fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
 
 /// Moves segments that DXT_MIN_SIZE or a trigger excludes from `threads` to the counters in `left_out`.
 pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
-    let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
+    let triggers = config::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
     // Files without names for lack of budget keep no segments: such files could not be distinguished.
     let others = registry::other_files_record();
-    if others.is_none() && triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
+    if others.is_none() && triggers.is_none() && config::filters().is_none_or(|filters| filters.min_size == 0) {
         return;
     }
     let mut unpacker = Unpacker::new(scale);

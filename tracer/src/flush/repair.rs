@@ -47,7 +47,7 @@ fn is_there(file: &Unfinished, at: u64, piece: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flush::directory::Directory;
+    use crate::directory::Directory;
     use std::os::unix::fs::FileExt;
     use std::path::{Path, PathBuf};
 

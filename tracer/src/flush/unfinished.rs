@@ -2,7 +2,7 @@
 //! follows no symbolic link (open(2)). It gets its final name once it is complete, and renaming never replaces an existing file.
 #![expect(unsafe_code, reason = "read(2), write(2), truncate(2), fchmod(2), rename(2), link(2)")]
 
-use super::directory::{Directory, Handle, failed};
+use crate::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 

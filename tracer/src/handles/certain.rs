@@ -23,7 +23,7 @@
 use super::paths;
 use super::resolve::{Stat, file_of, stat};
 use crate::process;
-use crate::registry::{self, File};
+use crate::registry::{self, File, Plain};
 use libc::{c_char, c_int, c_long};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -215,16 +215,6 @@ fn is_plain(asked: Asked) -> bool {
 fn close(number: c_long) {
     // SAFETY: just opened, and nobody else's.
     unsafe { crate::sys::syscall!(libc::SYS_close, number) };
-}
-
-/// Time stamp of the last check that found a file's path to be plain (free of symbolic links), and the inode that it led to.
-#[derive(Default)]
-pub(crate) struct Plain {
-    moment: AtomicU64,
-    device: AtomicU64,
-    inode: AtomicU64,
-    /// Time stamp of the last fstat(2) that confirmed the path.
-    looked: AtomicU64,
 }
 
 impl Plain {

@@ -12,6 +12,7 @@
 
 use super::description::{self, Description, Position};
 use super::manner::Manner;
+use super::rings;
 use super::tables;
 use super::target::Target;
 use crate::memory::{Area, PAGE_BYTES};
@@ -57,6 +58,7 @@ static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn prepare(scale: usize) {
     let length = CAPACITY / scale;
     description::prepare(length);
+    rings::prepare();
     if AREA.prepare(length * size_of::<Descriptor>()) {
         START.store(AREA.start().cast(), Ordering::Relaxed);
     }

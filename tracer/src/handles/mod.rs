@@ -18,9 +18,7 @@ mod stream;
 mod tables;
 mod target;
 
-pub(crate) use certain::{
-    Asked, Plain, changed as names_changed, differ as names_differ, do_without_openat2, has_children,
-};
+pub(crate) use certain::{Asked, changed as names_changed, differ as names_differ, do_without_openat2, has_children};
 pub(crate) use description::{Description, Mover, Placed, doubt_positions};
 pub(crate) use descriptors::{
     Taken, after_fork, duplicate, forget, in_child, known_description, prepare, take, take_range, take_to_book,

@@ -3,8 +3,9 @@
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::Manner;
-use crate::memory;
+use crate::memory::{self, Table};
 use crate::registry::File;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// io_uring ring of the program.
@@ -91,6 +92,32 @@ static RINGS: [Ring; CAPACITY] = [const {
 /// Index behind the last table entry that was ever used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 static OWNERS: AtomicUsize = AtomicUsize::new(1);
+
+/// Records of mapped rings.
+static MAPPINGS: Table<Mapped> = Table::new();
+/// Callback that returns the number of entries of a ring that the kernel accepted but the tracer never examined.
+static UNSEEN: OnceLock<fn(&Ring, &Mapped) -> u64> = OnceLock::new();
+
+/// Reserves address space for the records of mapped rings.
+pub(super) fn prepare() {
+    MAPPINGS.prepare(1 << 12);
+}
+
+/// Keeps `mapped` in a record that is never freed.
+pub(crate) fn keep(mapped: Mapped) -> Option<*mut Mapped> {
+    MAPPINGS.push(mapped).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
+}
+
+/// Sets the callback that counts entries that the kernel accepted but the tracer never examined.
+pub(crate) fn count_unseen_by(unseen: fn(&Ring, &Mapped) -> u64) {
+    let _ = UNSEEN.set(unseen);
+}
+
+/// Returns the number of entries that the kernel accepted but the tracer never examined, on open rings used through system calls.
+pub(crate) fn unseen() -> u64 {
+    let Some(unseen) = UNSEEN.get() else { return 0 };
+    descriptors(0, u32::MAX).filter_map(|ring| ring.with_any_mapping(|mapped| unseen(ring, mapped))).sum()
+}
 
 fn used() -> &'static [Ring] {
     &RINGS[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]

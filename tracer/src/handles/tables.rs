@@ -5,7 +5,7 @@
 
 use super::resolve;
 use crate::registry::{self, File};
-use crate::{bare, errno, process, sys, threads, tls};
+use crate::{errno, process, sys, threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// True once some thread has a descriptor table of its own.
@@ -92,7 +92,7 @@ fn is_own_of_thread() -> bool {
     }
     let thread = tls::current();
     // The result is not cached for code that runs on another thread's block.
-    let known = if bare::may_be(thread) { 0 } else { thread.table.get() };
+    let known = if thread.is_lent() { 0 } else { thread.table.get() };
     match known {
         OF_PROCESS => false,
         OWN => true,
@@ -104,7 +104,7 @@ fn is_own_of_thread() -> bool {
                     // SAFETY: compares two threads of this process, and changes nothing.
                     unsafe { sys::syscall!(libc::SYS_kcmp, reference, me, FILES, 0, 0) == 0 }
                 });
-            if !bare::may_be(thread) {
+            if !thread.is_lent() {
                 thread.table.set(if same { OF_PROCESS } else { OWN });
             }
             errno.restore();

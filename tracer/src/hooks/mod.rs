@@ -1,6 +1,9 @@
 //! Wrapped functions (hooks), one table per interface. A hook uses only the real function, the re-entrancy guard, the clock, the handle
-//! table and `record`. To wrap another function, add an entry to the table of its interface.
+//! table and `record`. To wrap another function, add an entry to the table of its interface. `admission.rs` decides if a call is recorded;
+//! `entry.rs` has the constructor and destructor.
 
+mod admission;
+mod entry;
 mod hdf5;
 #[cfg(not(dxt_static))]
 mod loading;
@@ -12,12 +15,9 @@ mod stdio;
 mod uring;
 mod variadic;
 
-pub(crate) use process::look_at_programs;
-pub(crate) use uring::{prepare as prepare_rings, unseen as unseen_by_rings};
-
 /// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
 /// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
-pub(crate) fn resolve_all() {
+fn resolve_all() {
     let families = [
         posix::OPENING,
         posix::CLOSING,
@@ -52,11 +52,12 @@ pub(crate) fn resolve_all() {
     loading::prepare();
     stdio::prepare();
     posix::prepare();
+    uring::prepare();
 }
 
 /// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before a seccomp filter
 /// may forbid system calls.
-pub(crate) fn resolve_late() {
+fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();
     }

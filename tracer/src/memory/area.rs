@@ -3,7 +3,8 @@
 //! a full file system would otherwise end the program with SIGBUS.
 #![expect(unsafe_code, reason = "a pointer to a count in the spool's header")]
 
-use super::{Blocked, PAGE_BYTES, clear, commit, reserve, unmap};
+use super::{PAGE_BYTES, clear, commit, reserve, unmap};
+use crate::blocking::Blocked;
 use crate::tls;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};

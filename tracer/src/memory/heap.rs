@@ -3,12 +3,12 @@
 //! thread was allocating. Memory freed to a busy heap is queued for its next user. Large allocations get mappings of their own while the
 //! system grants them.
 //!
-//! A failed allocation abandons the work that asked for it ([`crate::stack::abandon`]). Small allocations of work that cannot be abandoned,
+//! A failed allocation abandons the work that asked for it ([`crate::abandonable::abandon`]). Small allocations of work that cannot be abandoned,
 //! because other ranks wait for its result, come from a last heap whose memory is reserved from the start.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use super::{PAGE_BYTES, commit, map, reserve, unmap};
-use crate::{stack, tls};
+use crate::{abandonable, tls};
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -295,7 +295,7 @@ unsafe impl GlobalAlloc for Allocator {
         if piece.is_null() {
             errno.restore();
             // Returns only if there is nothing to abandon.
-            stack::abandon();
+            abandonable::abandon();
             piece = Self::find_in(&ALL[LAST..], layout);
         }
         errno.restore();

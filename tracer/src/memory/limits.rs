@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
 
 use super::{area, heap};
-use crate::stack;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SCALE: AtomicUsize = AtomicUsize::new(1);
@@ -52,23 +51,22 @@ fn scale_for(limit: u64) -> usize {
 }
 
 /// Releases unused reservations because address space, or locked memory (which includes reserved space), is now limited to `limit` bytes.
-/// Afterwards tables are no larger than if they had been created under that limit.
-pub(crate) fn make_room_for(limit: u64) {
+/// Afterwards tables are no larger than if they had been created under that limit. Returns the new scale if it grew.
+pub(crate) fn make_room_for(limit: u64) -> Option<usize> {
     let (before, now) = (scale(), scale_for(limit));
     if now <= before {
-        return;
+        return None;
     }
     SCALE.store(now, Ordering::Relaxed);
     area::each(|area| area.shrink(now / before));
     heap::shrink(now / before);
-    stack::shrink(now);
+    Some(now)
 }
 
-/// Unlocks the tracer's memory after the program has locked its own: reservations would count as locked, and be populated when committed.
+/// Unlocks the tracer's memory, except its stacks, after the program has locked its own: reservations would count as locked, and be populated when committed.
 pub(crate) fn keep_out_of_locks() {
     area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
     heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
-    stack::ranges().for_each(|(start, bytes)| unlock(start, bytes));
 }
 
 /// Unlocks a piece of the tracer's memory that was mapped after the program locked its memory.

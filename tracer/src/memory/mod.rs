@@ -10,14 +10,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod area;
-mod blocking;
 mod heap;
 mod limits;
 mod loan;
 mod table;
 
 pub(crate) use area::{Area, Lent, back_by};
-pub(crate) use blocking::{Blocked, is_on_signal_stack};
 pub(crate) use limits::{is_scarce, keep_out_of_locks, look_at_limits, make_room_for, scale, soft_limit, unlock};
 pub(crate) use loan::{LOAN_BYTES, Loan};
 pub(crate) use table::{Bytes, Record, Table};

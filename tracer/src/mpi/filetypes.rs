@@ -3,9 +3,8 @@
 //! arguments.
 
 use super::calls::{Handle, SUCCESS, api};
-use super::strides::Strides;
 use super::world::World;
-use crate::registry::Viewed;
+use crate::registry::{Strides, Viewed};
 use std::ffi::c_int;
 use trace_format::meta::Combiner;
 

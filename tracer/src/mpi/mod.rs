@@ -8,9 +8,7 @@ mod datatypes;
 mod errors;
 mod filetypes;
 mod often;
-mod strides;
 mod world;
 
 pub(crate) use calls::{Handle, SUCCESS, api, is_linked};
-pub(crate) use strides::Strides;
 pub(crate) use world::{World, active, ended, in_child, job_key, started, sync_ticks, world};

@@ -7,7 +7,7 @@ use super::file::number as number_of_file;
 use super::records::File;
 use super::stream::{Within, add_apart};
 use crate::anonymize;
-use crate::budget::{self, FILE_BYTES, STREAM_BYTES};
+use crate::budget::{FILE_BYTES, STREAM_BYTES};
 use crate::memory::{Bytes, Record, Table};
 use crate::ops::Op;
 use crate::spool::journal;
@@ -139,7 +139,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
         }
         let (kept, told) = match made {
             Some(paths) => paths,
-            None if budget::is_spent_on_names() => return None,
+            None if super::is_over_budget() => return None,
             None => {
                 let kept = PATHS.keep(path)?;
                 (kept, told(kept)?)

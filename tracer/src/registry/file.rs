@@ -2,18 +2,20 @@
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
-use super::records::{File, Identity, KnownIdentity};
+use super::records::{File, Identity, KnownIdentity, Plain};
 use super::stream::Within;
-use super::{layouts, meetings, others, profiles};
+use super::{layouts, others, profiles};
 use crate::anonymize;
-use crate::budget::{self, FILE_BYTES};
-use crate::handles::Plain;
+use crate::budget::FILE_BYTES;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
+
+/// Path of the pseudo-file of MPI collective calls.
+pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 const BUCKETS: usize = 1 << 14;
 
@@ -38,7 +40,7 @@ fn names_per_file() -> usize {
 
 /// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
-    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == meetings::PATH {
+    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
         return Some(path);
     }
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
@@ -58,7 +60,7 @@ pub(super) fn prepare_counters(limit: usize) {
 /// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is none: in
 /// trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
-    let is_spent = budget::is_spent_on_names();
+    let is_spent = super::is_over_budget();
     if is_spent && others::condensed().is_none() {
         others::begin(others::limit(), record_of(others::PATH, Identity::default())?);
     }
@@ -113,7 +115,7 @@ pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static Fi
 }
 
 fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
-    if budget::is_spent_on_names() {
+    if super::is_over_budget() {
         return find(path).inspect(|file| learn(file, identity));
     }
     record_of(path, identity)

@@ -4,7 +4,6 @@
 
 use super::file::number;
 use super::records::{File, LayoutText};
-use crate::budget;
 use crate::errno;
 use crate::memory::{self, Bytes, Loan, Record, Table};
 use crate::spool::journal;
@@ -113,7 +112,7 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
         return Some((before, false));
     }
-    if value.is_empty() || budget::is_spent_on_names() {
+    if value.is_empty() || super::is_over_budget() {
         return None;
     }
     let (_, layout) = VALUES.keep(value).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }))?;

@@ -7,12 +7,11 @@ use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
-pub(super) const PATH: &[u8] = b"<MPI>";
 /// Stream id + 1 of each collective operation, or 0 before its first call.
 static STREAMS: [AtomicU32; COLLECTIVES] = [const { AtomicU32::new(0) }; COLLECTIVES];
 
 fn file() -> Option<&'static File> {
-    file::find_or_add(PATH, Identity::default())
+    file::find_or_add(file::MPI_PATH, Identity::default())
 }
 
 /// Returns the id of the stream of the collective operation `op`; `None` if a table is full or DXT_LAYERS excludes the layer.

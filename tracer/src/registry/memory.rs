@@ -2,10 +2,10 @@
 //! tracer's memory. Before a segment is encoded or folded, they are counted here per stream; encoded segments have no such bits.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
-use super::profiles::Role;
 use super::records::Stream;
 use super::stream;
 use crate::memory::{Record, Table};
+use crate::ops::Role;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};

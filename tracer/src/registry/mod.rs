@@ -14,8 +14,11 @@ mod paths;
 mod profiles;
 mod records;
 mod stream;
+mod strides;
 mod views;
 
+use crate::budget;
+use crate::spool::journal;
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
 pub(crate) use file::{
@@ -30,12 +33,12 @@ pub(crate) use mpi_details::{
 };
 pub(crate) use others::{condensed as other_files_record, estimate as other_files};
 pub(crate) use paths::{Verdict, judge};
-pub(crate) use profiles::Role;
-pub(crate) use records::{File, Identity, Stream};
+pub(crate) use records::{File, Identity, Plain, Stream};
 pub(crate) use stream::{
     Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of,
     marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
 };
+pub(crate) use strides::Strides;
 pub(crate) use views::{View, Viewed, views};
 
 /// Capacity for streams in counters mode: average number per file.
@@ -84,8 +87,13 @@ pub(crate) fn prepare_for_tests() {
 }
 
 /// Returns the approximate size that all tables take in a trace, uncompressed, in bytes.
-pub(crate) fn table_bytes() -> u64 {
+fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
+}
+
+/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
+fn is_over_budget() -> bool {
+    budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
 
 /// Resets counts that files and data sets keep outside of their streams, after a trace has been written.

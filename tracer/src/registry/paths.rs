@@ -1,7 +1,8 @@
 //! Paths that are not recorded: files that the system and the MPI library open for themselves. The list is short and documented in
 //! docs/configuration.md; the trace counts how often it applied. The user's own filters apply afterwards.
 
-use crate::filters::{self, Choice, Paths};
+use crate::config;
+use crate::filters::{Choice, Paths};
 use crate::job;
 
 /// Decision whether a path is recorded.
@@ -61,7 +62,7 @@ const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"
 /// Decides whether a file is recorded, by its canonical absolute path. The user's patterns are compared only for files that are not
 /// recorded yet.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
-    judge_by(path, filters::current().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
+    judge_by(path, config::filters().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
 }
 
 fn judge_by(path: &[u8], paths: Option<&Paths>, is_recorded: impl Fn(&[u8]) -> bool) -> Verdict {
@@ -107,6 +108,7 @@ fn is_in_session(path: &[u8], host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filters::Pattern;
 
     #[test]
     fn data_is_recorded_and_the_system_is_not() {
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_user_decides_behind_the_defaults() {
-        let mut paths = Paths { include: filters::Pattern::list(b"/data,/etc").unwrap(), ..Paths::default() };
+        let mut paths = Paths { include: Pattern::list(b"/data,/etc").unwrap(), ..Paths::default() };
         let judged = |paths: &Paths, path: &[u8]| judge_by(path, Some(paths), |path| path == b"/seen");
         assert_eq!(judged(&paths, b"/data/x"), Verdict::Recorded);
         assert_eq!(judged(&paths, b"/seen"), Verdict::Recorded);

@@ -36,16 +36,6 @@ pub(super) fn prepare(count: usize) {
     PROFILES.prepare(count);
 }
 
-/// Role of a stream's operations in a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Role {
-    /// No role: the operations move no data, or failed.
-    None = 0,
-    Reads = 1,
-    Writes = 2,
-}
-
 fn of(file: &'static File, layer: Layer) -> Option<&'static Profiled> {
     loop {
         let head = file.profiles.load(Ordering::Acquire);

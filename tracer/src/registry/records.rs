@@ -4,10 +4,9 @@
 use super::accesses::Gone;
 use super::folded::Folded;
 use super::memory::Memory;
-use super::profiles::{Profiled, Role};
+use super::profiles::Profiled;
 use super::stream::Within;
-use crate::handles::Plain;
-use crate::ops::FREQUENT;
+use crate::ops::{FREQUENT, Role};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
@@ -62,6 +61,16 @@ impl KnownIdentity {
         }
         new
     }
+}
+
+/// Time stamp of the last check that found a file's path to be plain (free of symbolic links), and the inode that it led to.
+#[derive(Default)]
+pub(crate) struct Plain {
+    pub(crate) moment: AtomicU64,
+    pub(crate) device: AtomicU64,
+    pub(crate) inode: AtomicU64,
+    /// Time stamp of the last fstat(2) that confirmed the path.
+    pub(crate) looked: AtomicU64,
 }
 
 /// File that the program has used. One record per path; only its atomics change.

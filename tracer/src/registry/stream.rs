@@ -7,7 +7,7 @@ use super::memory;
 use super::others;
 use super::records::{File, Stream};
 use crate::budget::STREAM_BYTES;
-use crate::filters;
+use crate::config;
 use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
@@ -197,7 +197,7 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
 
 /// True if DXT_LAYERS excludes the operation's layer.
 fn is_left_out(op: &Op) -> bool {
-    filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()))
+    config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
 
 /// Writes the stream's definition to the spool's journal.

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "records in reserved memory")]
 
 use super::records::File;
+use super::strides::Strides;
 use crate::memory::{Record, Table};
-use crate::mpi::Strides;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Maximum number of view changes stored per file.

@@ -10,6 +10,7 @@ use crate::config::{self, Spool};
 use crate::errno;
 use crate::held;
 use crate::memory;
+use crate::process;
 use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
@@ -109,7 +110,7 @@ fn say_why(path: Option<&CStr>, error: libc::c_int) {
 
 fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>, libc::c_int)> {
     // Writing beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
-    if length as u64 > size_limit() {
+    if length as u64 > process::size_limit() {
         return Err((None, libc::EFBIG));
     }
     make_directory(directory)?;
@@ -165,19 +166,9 @@ pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, l
     }
     // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
-        crate::flush::has_mode(directory, 0o700);
+        crate::directory::give(libc::AT_FDCWD, directory, 0o700);
     }
     Ok(())
-}
-
-/// Maximum size of a file that this process may write, in bytes (RLIMIT_FSIZE); 0 if unknown.
-pub(super) fn size_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is a local variable.
-    let known = unsafe {
-        crate::sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, std::ptr::null::<u8>(), &raw mut limit)
-    } == 0;
-    if known { limit.rlim_cur } else { 0 }
 }
 
 fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
@@ -278,7 +269,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     let Some((place, offset)) = found else { return false };
     // SAFETY: null, or a leaked string.
     let Some(path) = (unsafe { place.path.load(Ordering::Acquire).as_ref() }) else { return false };
-    if (offset + bytes) as u64 > size_limit() {
+    if (offset + bytes) as u64 > process::size_limit() {
         return false;
     }
     let is_for_segments = super::header::is_for_segments(place.start.load(Ordering::Relaxed), offset);

@@ -41,7 +41,7 @@ pub(super) fn forget() {
 }
 
 /// Returns the size of the journal's content in bytes; 0 without a journal.
-pub(super) fn bytes() -> usize {
+pub(crate) fn bytes() -> usize {
     KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
 }
 

@@ -219,14 +219,6 @@ pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-pub(crate) fn journal_bytes() -> u64 {
-    journal::bytes() as u64
-}
-
-pub(crate) fn size_limit() -> u64 {
-    file::size_limit()
-}
-
 /// Holds a descriptor of the spool directory, for the current spool or a future one.
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);

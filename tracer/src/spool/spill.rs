@@ -60,7 +60,7 @@ fn add_taken(block: &[u8]) -> bool {
 
 /// Writes `block` at file offset `at`. A partial block, after space ran out, is overwritten by the next one.
 fn write(block: &[u8], at: usize) -> Option<()> {
-    if (at + block.len()) as u64 > file::size_limit() {
+    if (at + block.len()) as u64 > crate::process::size_limit() {
         return None;
     }
     // SAFETY: null, or a leaked string.

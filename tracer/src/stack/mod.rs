@@ -1,17 +1,17 @@
-//! Stacks of the tracer, and work that can be abandoned. A thread of the program may have only 16 KiB of stack, a signal handler 8 KiB. So
-//! larger work (creating the spool, compressing, writing the trace) runs on a stack of the tracer. Such work allocates memory. If memory
-//! runs out, the work is abandoned by a jump back to its start: its resources are leaked, and the code that started it releases its own
-//! claims.
+//! Stacks of the tracer. A thread of the program may have only 16 KiB of stack, a signal handler 8 KiB. So larger work (creating the spool,
+//! compressing, writing the trace) runs on a stack of the tracer. Such work allocates memory, and is abandoned if memory runs out
+//! ([`crate::abandonable`]).
 //!
 //! Bounds: a fixed number of stacks, reserved at the start and committed when first used. A thread that finds no free stack skips the work.
 //! While a hook's work runs on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the
 //! process, which may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other
 //! libraries is never called on such a stack.
-#![expect(unsafe_code, reason = "switches stacks")]
+#![expect(unsafe_code, reason = "runs work on stacks of its own")]
 
-mod switch;
-
-use crate::memory::{self, Blocked, PAGE_BYTES};
+use crate::abandonable::run;
+pub(crate) use crate::abandonable::{abandon, attempt};
+use crate::blocking::{Blocked, is_on_signal_stack};
+use crate::memory::{self, PAGE_BYTES};
 use crate::tls;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -147,11 +147,6 @@ fn has_room() -> bool {
     at < bytes && is_ours() && at % each > ENOUGH_BYTES.min(each / 2)
 }
 
-/// Runs `work` on the current stack; returns `None` if it was abandoned for lack of memory.
-pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
-    run(work, 0)
-}
-
 /// Runs a hook's `work` on a stack of the tracer, with signals blocked; returns `None` if no stack is free or memory runs out.
 pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = Blocked::all();
@@ -161,52 +156,17 @@ pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// Runs `work` at the end of the process or before exec(3), on a stack of the tracer; it may take long. Signal handlers may run, unless
 /// this thread is on the program's signal stack, whose content a handler would overwrite.
 pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let _blocked = if memory::is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
+    let _blocked = if is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
     elsewhere(work)
 }
 
 fn elsewhere<T>(work: impl FnOnce() -> T) -> Option<T> {
     if has_room() {
-        return run(work, 0);
+        return attempt(work);
     }
     let own = Own::take()?;
-    run(work, own.top)
-}
-
-/// Work to run and its result; stored on the stack of the code that starts the work.
-struct Job<F, T> {
-    work: Option<F>,
-    result: Option<T>,
-}
-
-extern "C" fn start<T, F: FnOnce() -> T>(job: *mut u8) {
-    // SAFETY: the `Job` of `run`, which waits for this call.
-    let job = unsafe { &mut *job.cast::<Job<F, T>>() };
-    job.result = job.work.take().map(|work| work());
-}
-
-/// Runs `work` on the stack whose upper end is `top`, or on the current stack if `top` is 0; `None` if it was abandoned.
-fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> {
-    let thread = tls::current();
-    let (outer, busy) = (thread.scope.get(), thread.busy.get());
-    let mut job = Job { work: Some(work), result: None };
-    let mut saved = 0_usize;
-    thread.scope.set((&raw mut saved).expose_provenance());
-    // SAFETY: `start` gets the job it expects; the stack belongs to this call alone until it returns.
-    unsafe { switch::enter(start::<T, F>, (&raw mut job).cast(), top, &raw mut saved) };
-    thread.scope.set(outer);
-    thread.busy.set(busy);
-    job.result
-}
-
-/// Abandons the work in progress on this thread by a jump to its start, and so does not return. Returns only if no work is in progress.
-pub(crate) fn abandon() {
-    let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
-    // SAFETY: null, or `saved` of a `run` that waits on this thread.
-    if let Some(saved) = unsafe { scope.as_ref() } {
-        // SAFETY: set by `enter`, which waits. Frames in between are abandoned and run no destructors; what they own is leaked.
-        unsafe { switch::leave(*saved) };
-    }
+    // SAFETY: `own` keeps the stack for this call.
+    unsafe { run(work, own.top) }
 }
 
 #[cfg(test)]

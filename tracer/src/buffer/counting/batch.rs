@@ -3,7 +3,8 @@
 
 use crate::buffer::scratch::{SLOTS, Scratch};
 use crate::notes::Note;
-use crate::registry::{self, Adder, Role, Stream};
+use crate::ops::Role;
+use crate::registry::{self, Adder, Stream};
 use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};

@@ -8,10 +8,11 @@ mod transfers;
 
 use crate::errno::{self, Errno};
 use crate::hdf5::Library;
+use crate::hooks::admission;
 use crate::notes::Note;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::tls::Thread;
-use crate::{clock, filters};
+use crate::{clock, config};
 use trace_format::op::Layer;
 
 /// Return value of a wrapped function if no HDF5 library is found.
@@ -28,10 +29,10 @@ struct Done {
 /// Runs `call` as an HDF5 call of the program. Returns its result, and `None` if the call must not be recorded (for example because it is
 /// nested).
 fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>) {
-    let Some(thread) = record::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
+    let Some(thread) = admission::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
         return (call(), None);
     };
-    if filters::current().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
+    if config::filters().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
         // Calls made inside are then recorded as the program's own.
         Note::Layer.count();
         return (call(), None);

@@ -7,10 +7,11 @@ use super::extent::{Begin, moved_bytes, status_bytes};
 use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles::{Held, MpiRequest, no_mpi_requests};
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, World, world};
 use crate::ops::MPIIO_WAIT;
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::tls::Thread;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -70,7 +71,7 @@ fn watching(
     call: impl FnOnce(*mut c_void) -> c_int,
     row_of: impl Fn(usize) -> Option<usize>,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(statuses) };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(statuses) };
     let Some(world) = world() else { return call(statuses) };
     // Completion sets the handles to MPI_REQUEST_NULL, so look them up before.
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
@@ -183,7 +184,7 @@ fn freeing(request: *mut c_void, call: impl FnOnce() -> c_int) -> c_int {
     if no_mpi_requests() {
         return call();
     }
-    let Some(_) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
+    let Some(_) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let Some(world) = world() else { return call() };
     let requests = Requests::new(request, 1);
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));

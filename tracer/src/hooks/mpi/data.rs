@@ -6,13 +6,14 @@ use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles;
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
     MPIIO_READ, MPIIO_READ_ALL, MPIIO_READ_ORDERED, MPIIO_READ_SHARED, MPIIO_WRITE, MPIIO_WRITE_ALL,
     MPIIO_WRITE_ORDERED, MPIIO_WRITE_SHARED, Op,
 };
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
@@ -26,12 +27,12 @@ fn transferring(
     status: *mut c_void,
     call: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
     let mut begin = thread.mpi.run(|| place.find(handle, file));
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
@@ -47,7 +48,7 @@ fn transferring(
     } else {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }

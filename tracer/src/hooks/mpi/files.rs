@@ -4,10 +4,11 @@
 use super::hints;
 use super::life::{ERR_OTHER, outermost};
 use crate::handles::{self, MpiFile, PATH_BYTES};
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::ops::{MPIIO_CLOSE, MPIIO_DELETE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
@@ -72,7 +73,7 @@ fn opening(
     handle: *mut Handle,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
     if outer && result == SUCCESS {
@@ -93,7 +94,7 @@ fn opening(
 }
 
 fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|_| !handle.is_null()) else { return call() };
+    let Some(thread) = admission::thread().filter(|_| !handle.is_null()) else { return call() };
     // SAFETY: the program's own handle, before the call invalidates it.
     let open = unsafe { handle.read() };
     let timer = Call::begin(thread);
@@ -110,7 +111,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     // After the call, a symbolic link would be dangling.
     let path = canonical_kept(name);
     let timer = Call::begin(thread);
@@ -134,7 +135,7 @@ pub(super) fn on_file(
     call: impl FnOnce() -> c_int,
     place: impl FnOnce(&MpiFile) -> (i64, u64),
 ) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
     if outer

@@ -1,10 +1,11 @@
 //! Wrappers of MPI_Init, MPI_Finalize and MPI_Abort.
 #![expect(unsafe_code, reason = "C functions")]
 
+use crate::hooks::admission;
 use crate::lifecycle;
 use crate::mpi::{Handle, SUCCESS};
 use crate::real::hooks;
-use crate::{record, tls};
+use crate::tls;
 use std::ffi::{c_char, c_int};
 
 /// `MPI_ERR_OTHER` of MPICH; returned only if the program has no MPI library at all.
@@ -13,7 +14,7 @@ pub(super) const ERR_OTHER: c_int = 15;
 /// Runs `call` as one MPI call. I/O calls made inside are marked as nested; MPI calls made inside are not recorded. Returns its result, and
 /// false if this call is itself nested.
 pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
-    let Some(thread) = record::thread_or_muted() else { return (call(), false) };
+    let Some(thread) = admission::thread_or_muted() else { return (call(), false) };
     let outermost = !thread.mpi.is_set();
     (thread.mpi.run(call), outermost)
 }

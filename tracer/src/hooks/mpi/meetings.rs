@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::{ERR_OTHER, outermost};
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, World, active, communicators, world};
 use crate::ops::Op;
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::registry;
 use crate::tls::{self, Thread};
 use crate::{clock, errno};
@@ -16,7 +17,7 @@ use trace_format::segment::NO_OFFSET;
 /// then end with the call itself, which the compiler turns into a jump; code that inspects its caller then sees the library.
 #[inline(always)]
 pub(super) fn passes() -> bool {
-    record::thread().is_none_or(is_inside)
+    admission::thread().is_none_or(is_inside)
 }
 
 #[inline(always)]

@@ -7,13 +7,14 @@ use super::extent::{Where, asked_bytes};
 use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles::{self, Submitted};
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
     MPIIO_IREAD, MPIIO_IREAD_ALL, MPIIO_IREAD_SHARED, MPIIO_IWRITE, MPIIO_IWRITE_ALL, MPIIO_IWRITE_SHARED,
     MPIIO_SUBMIT, Op,
 };
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
@@ -27,10 +28,10 @@ fn submitting(
     request: *mut c_void,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let mut begin = thread.mpi.run(|| place.find(handle, file));
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(call);
@@ -53,7 +54,7 @@ fn submitting(
     } else if result != SUCCESS {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }

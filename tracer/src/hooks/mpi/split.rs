@@ -5,13 +5,14 @@ use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes
 use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles;
+use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
     MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED, MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, MPIIO_SUBMIT,
     MPIIO_WAIT, Op,
 };
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::registry::Datatype;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -20,10 +21,10 @@ use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, a `_begin` call, and stores its start.
 fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
     let begin = thread.mpi.run(|| place.find(handle, file));
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(call);
@@ -39,13 +40,13 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     } else {
         failed(timer, file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     result
 }
 
 /// Runs `call`, an `_end` call, and records the whole operation as `op`.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
+    let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
     let start = file.split.start.swap(0, Ordering::AcqRel);
     let mut begin = Begin {
@@ -54,7 +55,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     };
     let mut own: OwnStatus = [0; 16];
     let status = readable(world, status, &mut own);
-    thread.mpi_file.set(file.file());
+    thread.mpi_file.set(std::ptr::from_ref(file.file()).addr());
     thread.nested_offset.set(NO_OFFSET);
     let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
@@ -71,7 +72,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     } else if start != 0 {
         failed(Call::since(thread, start), file, op, begin.in_file, result);
     }
-    thread.mpi_file.set(std::ptr::null());
+    thread.mpi_file.set(0);
     errno.restore();
     result
 }

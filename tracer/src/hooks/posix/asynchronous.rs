@@ -6,9 +6,10 @@
 
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner, Sent};
+use crate::hooks::admission;
 use crate::ops::{Op, POSIX_AIO_DATA_SYNC, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::{clock, errno};
 use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
 
@@ -31,7 +32,7 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
 
 /// Runs `call`, which submits the operation of one control block, and records it.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     // Before the call: another thread may learn of the completion before this one continues.
     let Some(sent) = submit(block, op) else { return call() };
     let timer = Call::begin(thread);
@@ -82,7 +83,7 @@ fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *cons
 }
 
 fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(pending) = pending::take(key_of(block)) else { return call() };
     let before = errno::save();
     let error = error_of(block);
@@ -99,7 +100,7 @@ fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
 }
 
 fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|_| matches!(mode, libc::LIO_WAIT | libc::LIO_NOWAIT)) else {
+    let Some(thread) = admission::thread().filter(|_| matches!(mode, libc::LIO_WAIT | libc::LIO_NOWAIT)) else {
         return call();
     };
     let list = list.cast::<*const aiocb>();
@@ -130,7 +131,7 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
 
 /// Runs and records `call`, which waits for the first completion in `list`.
 fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
@@ -158,7 +159,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
     [aio_error, aio_error64](block: *const aiocb) -> c_int
         = |real| {
             let error = real(block);
-            if error != libc::EINPROGRESS && record::thread().is_some() {
+            if error != libc::EINPROGRESS && admission::thread().is_some() {
                 pending::seen_done(key_of(block), clock::of_call());
             }
             error

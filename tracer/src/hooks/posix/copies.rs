@@ -4,9 +4,10 @@
 
 use crate::errno;
 use crate::handles::{self, Description, Placed, Target};
+use crate::hooks::admission;
 use crate::ops::{Op, POSIX_COPY_READ, POSIX_COPY_WRITE};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{c_int, c_uint, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -41,7 +42,7 @@ pub(super) fn to(number: c_int, place: *const off_t) -> End {
 
 /// Runs and records `call`, which copies bytes from one descriptor to another.
 pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let mut ends = ends();
     if ends.iter().all(|end| end.target.is_none()) {
         return call();

@@ -10,6 +10,7 @@
 use super::readable::{Answer, Pages};
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner, Sent};
+use crate::hooks::admission;
 use crate::notes::Note;
 use crate::ops::{
     Op, POSIX_IO_SUBMIT_DATA_SYNC, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT,
@@ -244,7 +245,7 @@ pub(super) fn submitting(
     error: fn(c_long) -> c_int,
     call: impl FnOnce() -> c_long,
 ) -> c_long {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let count = usize::try_from(count).unwrap_or(0).min(MOST);
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
     let mut submission =
@@ -278,7 +279,7 @@ pub(super) fn submitting(
 
 /// Runs `call`, which stores the events of completed operations and returns their number; records these operations.
 pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
@@ -315,7 +316,7 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
     const LIBAIO: u8 = 1;
     const OTHER: u8 = 2;
     static WHOSE: AtomicU8 = AtomicU8::new(UNKNOWN);
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     if WHOSE.load(Ordering::Relaxed) == UNKNOWN {
         let whose = if KERNEL_AIO[0].is_of(&[b"libaio"]) { LIBAIO } else { OTHER };
         WHOSE.store(whose, Ordering::Relaxed);

@@ -4,9 +4,10 @@
 
 use crate::errno;
 use crate::handles::{self, Target, Used};
+use crate::hooks::admission;
 use crate::ops::{Op, POSIX_LOCK, POSIX_UNLOCK};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -26,7 +27,7 @@ fn locking(
     op_of: impl FnOnce(&Target, c_int) -> Option<(&'static Op, Range)>,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();

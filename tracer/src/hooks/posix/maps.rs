@@ -6,10 +6,11 @@
 use crate::clock;
 use crate::errno;
 use crate::handles::{self, Used, mappings};
+use crate::hooks::admission;
 use crate::notes::Note;
 use crate::ops::{POSIX_MMAP, POSIX_MREMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::{Slot, slot};
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{c_int, c_long, c_void, off_t, size_t};
 
 static MMAP: Slot = slot!("mmap");
@@ -45,7 +46,7 @@ fn mapping(
     call: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let of_file = number >= 0 && flags & libc::MAP_ANONYMOUS == 0;
-    let Some(thread) = record::thread_of_program() else { return call() };
+    let Some(thread) = admission::thread_of_program() else { return call() };
     let target = if of_file { handles::descriptor(number) } else { None };
     let timer = Call::begin(thread);
     let address = call();
@@ -136,7 +137,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
         // SAFETY: the caller's own arguments.
         unsafe { function(address, length) }
     };
-    let Some(thread) = record::thread_of_program() else { return call() };
+    let Some(thread) = admission::thread_of_program() else { return call() };
     // Before the call: once the range is free, another thread may get it. An address that is not page-aligned is an error.
     let aligned = whole_pages(address as usize) == address as usize;
     let search = if aligned { mappings::take } else { mappings::find };
@@ -176,7 +177,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
         // SAFETY: the caller's own arguments.
         unsafe { function(address, length, flags) }
     };
-    let Some(thread) = record::thread_of_program() else { return call() };
+    let Some(thread) = admission::thread_of_program() else { return call() };
     let Some(found) = mappings::find(address as usize, length) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
@@ -216,7 +217,7 @@ pub(crate) unsafe extern "C" fn mremap(
         // SAFETY: the caller's own arguments.
         unsafe { function(old, bytes, now, flags, new) }
     };
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     // With an old size of 0 or MREMAP_DONTUNMAP the old mapping stays, and the range is mapped a second time.
     let again = bytes == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
     let (start, range, now) = (old as usize, whole_pages(bytes), whole_pages(now));

@@ -6,19 +6,20 @@ use super::naming::changing;
 use crate::clock;
 use crate::errno;
 use crate::handles::{self, Used};
+use crate::hooks::admission;
 use crate::ops::{
     Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME,
     POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE, POSIX_TRUNCATE, POSIX_UNLINK, POSIX_UTIME,
 };
 use crate::process::seems_own as is_own;
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
 use trace_format::segment::NO_OFFSET;
 
 /// Runs and records `call`, which returns 0 or -1 and acts on `name`, relative to the directory `at`.
 fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|_| is_own()) else { return call() };
+    let Some(thread) = admission::thread().filter(|_| is_own()) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
@@ -41,7 +42,7 @@ pub(super) fn on_descriptor(
     length: u64,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
@@ -55,7 +56,7 @@ pub(super) fn on_descriptor(
 
 /// Like [`on_descriptor`], for a function that returns its error instead of setting errno.
 fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();

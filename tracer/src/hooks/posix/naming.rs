@@ -4,7 +4,7 @@
 
 use crate::errno;
 use crate::real::hooks;
-use crate::{handles, held, process, record};
+use crate::{handles, held, lifecycle, process, record};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 /// Runs `call`, which may change what path names refer to, and invalidates cached names.
@@ -19,7 +19,7 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
 /// of names.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
-    held::before_names_change();
+    lifecycle::before_names_change();
     differing(call)
 }
 
@@ -43,7 +43,7 @@ pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -
 /// Runs `call`, which may mount a file system, and invalidates cached names.
 #[inline(always)]
 pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
-    held::before_names_change();
+    lifecycle::before_names_change();
     changing(call)
 }
 

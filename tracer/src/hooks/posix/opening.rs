@@ -6,6 +6,7 @@
 
 use super::super::uring;
 use crate::handles::{self, Asked, Manner, Used};
+use crate::hooks::admission;
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
@@ -43,7 +44,7 @@ fn opening_as(
     flags: impl FnOnce() -> c_int,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+    let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let number = unrecorded(call());
         if number == libc::STDERR_FILENO && is_own_process() {
             say::opened(number);
@@ -99,7 +100,7 @@ pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) ->
 }
 
 fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+    let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let taken = new.filter(|_| record::is_on() && is_own_process()).map(handles::take_to_book);
         let number = call();
         match taken {
@@ -151,7 +152,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if number == libc::STDERR_FILENO {
         lifecycle::losing_stderr();
     }
-    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+    let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let taken = (record::is_on() && is_own_process()).then(|| handles::take(number));
         let result = held::unless_held(number, call);
         taken.into_iter().for_each(handles::Taken::close);
@@ -269,7 +270,7 @@ pub(super) fn controlling(number: c_int, command: c_int, argument: usize, call: 
 fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if result == 0
-        && record::thread().is_some()
+        && admission::thread().is_some()
         && is_own_process()
         && let Some(target) = handles::descriptor(number)
     {

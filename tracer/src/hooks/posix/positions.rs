@@ -5,15 +5,16 @@ use super::metadata::on_descriptor;
 use crate::clock;
 use crate::errno;
 use crate::handles::{self, Used};
+use crate::hooks::admission;
 use crate::ops::{Op, POSIX_DATA_SYNC, POSIX_SEEK, POSIX_SYNC};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
 /// Runs and records `call`, which moves the file position and returns it.
 pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let description = target.description;
     let mover = description.moving();

@@ -4,6 +4,7 @@
 
 use crate::errno;
 use crate::handles::{self, Description, Manner, Placed, Target};
+use crate::hooks::admission;
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -55,7 +56,7 @@ pub(super) fn at_offset(
     offset: off_t,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
@@ -122,7 +123,7 @@ fn at_position_with(
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let description = target.description;
     let mover = description.moving();
@@ -175,7 +176,7 @@ fn at_offset_with(
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();

@@ -3,7 +3,7 @@
 
 use super::preload;
 use super::untraceable::{self, Fate, Program, Strings};
-use crate::job::Variables;
+use crate::environment::Variables;
 use crate::notes::Note;
 use crate::real::{Slot, hooks};
 use crate::{config, lifecycle};

@@ -4,6 +4,7 @@
 
 use crate::clock;
 use crate::confined::{confining, without_counter};
+use crate::hooks::resolve_late;
 use crate::real::hooks;
 use libc::{c_int, c_long, c_ulong};
 
@@ -35,7 +36,7 @@ pub(in crate::hooks) fn by_prctl(option: usize, mode: usize, filter: usize, call
 fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize, call: impl FnOnce() -> T) -> T {
     let succeeded = |result: &T| *result == T::from(0);
     if installs_by_prctl(option, mode, filter) {
-        return confining(mode == libc::SECCOMP_MODE_STRICT as usize, call, succeeded);
+        return confining(mode == libc::SECCOMP_MODE_STRICT as usize, resolve_late, call, succeeded);
     }
     match (option, mode as c_int) {
         (libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) => without_counter(call, succeeded),
@@ -65,7 +66,7 @@ pub(in crate::hooks) fn by_seccomp(
     let all = flags as c_ulong & libc::SECCOMP_FILTER_FLAG_TSYNC != 0;
     let listens = flags as c_ulong & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
     let strict = operation as u32 == libc::SECCOMP_SET_MODE_STRICT;
-    confining(strict, call, |&result| if all && !listens { result == 0 } else { result >= 0 })
+    confining(strict, resolve_late, call, |&result| if all && !listens { result == 0 } else { result >= 0 })
 }
 
 hooks! { CONFINES, missing = -1;

@@ -3,8 +3,15 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::hooks;
-use crate::{errno, memory, state, tls};
+use crate::{errno, memory, stack, state, tls};
 use libc::{c_int, c_uint, pid_t, rlimit};
+
+/// Releases reservations, and stacks if they shrank, because address space is now limited to `limit` bytes.
+fn make_room_for(limit: u64) {
+    if let Some(scale) = memory::make_room_for(limit) {
+        stack::shrink(scale);
+    }
+}
 
 /// Runs `call`, which is mlockall(2), such that the tracer's reserved address space does not make it fail.
 fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
@@ -17,13 +24,16 @@ fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
         && flags & libc::MCL_CURRENT != 0
         && let Some(limit) = memory::soft_limit(libc::RLIMIT_MEMLOCK)
     {
-        tls::current().while_busy(|| memory::make_room_for(limit));
+        tls::current().while_busy(|| make_room_for(limit));
         before.restore();
         result = call();
     }
     let errno = errno::save();
     if result == 0 {
-        tls::current().while_busy(memory::keep_out_of_locks);
+        tls::current().while_busy(|| {
+            memory::keep_out_of_locks();
+            stack::ranges().for_each(|(start, bytes)| memory::unlock(start, bytes));
+        });
     }
     errno.restore();
     result
@@ -35,7 +45,7 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     let new = unsafe { new.as_ref() }.filter(|_| result == 0 && resource == libc::RLIMIT_AS);
     if let Some(new) = new.filter(|new| new.rlim_cur != libc::RLIM_INFINITY) {
         let errno = errno::save();
-        tls::current().while_busy(|| memory::make_room_for(new.rlim_cur));
+        tls::current().while_busy(|| make_room_for(new.rlim_cur));
         errno.restore();
     }
     result

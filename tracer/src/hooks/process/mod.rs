@@ -11,4 +11,3 @@ pub(super) use becomes::BECOMES;
 pub(super) use confines::{CONFINES, by_prctl, by_seccomp};
 pub(super) use ends::ENDS;
 pub(super) use limits::LIMITS;
-pub(crate) use untraceable::look_at_programs;

@@ -3,14 +3,13 @@
 //! 32-bit one) would fail to start or complain if this library were preloaded: it is started without the library.
 #![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
-use crate::job::strings;
+use crate::environment::strings;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::real::LINKED_NOTE;
-use crate::{errno, record, sys};
+use crate::{confined, errno, record, sys};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of a program's ELF program headers that are read; linkers write about a dozen.
 const MOST_HEADERS: usize = 16;
@@ -66,7 +65,7 @@ impl Fate {
 
 /// Determines from its file if a program that is about to run can be traced. Preserves errno.
 pub(super) fn look(program: Program) -> Fate {
-    if !LOOKS.load(Ordering::Relaxed) {
+    if !confined::inspects_programs() {
         return Fate::Traced;
     }
     let errno = errno::save();
@@ -101,14 +100,6 @@ pub(super) fn will_run(program: Program) -> bool {
     };
     errno.restore();
     will
-}
-
-/// True if programs are inspected before they are started. False while tracing is off, since no system calls may be made then.
-static LOOKS: AtomicBool = AtomicBool::new(false);
-
-/// Switches the inspection of programs on (true) or off.
-pub(crate) fn look_at_programs(looks: bool) {
-    LOOKS.store(looks, Ordering::Relaxed);
 }
 
 /// True if `path` is a dynamic linker that is run as a program: it has no interpreter itself, but obeys LD_PRELOAD.

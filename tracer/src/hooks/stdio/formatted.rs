@@ -8,9 +8,10 @@ use super::transfers::{Moved, transferring};
 use crate::clock;
 use crate::errno;
 use crate::handles;
+use crate::hooks::admission;
 use crate::ops::{POSIX_WRITE, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::Call;
 use libc::{FILE, c_char, c_int, c_void};
 
 /// `va_list`, as passed to a function.
@@ -30,7 +31,7 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Runs `call`, which prints to a descriptor; recorded as a write(2) at the POSIX layer.
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
     let description = target.description;
     let mover = description.moving();

@@ -5,6 +5,7 @@ use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::target_of;
 use crate::handles::{self, Asked, Manner, Opened, Trust, Used};
+use crate::hooks::admission;
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -71,7 +72,7 @@ fn opening_failed(timer: Call, named: Named) {
 
 /// Runs and records `call`, which opens a stream on the object `named`.
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
-    let Some(thread) = record::thread().filter(|_| is_own_process()) else {
+    let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let stream = call();
         if origin != Origin::Given && !stream.is_null() && is_own_process() {
             let number = number_of(stream);
@@ -144,7 +145,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
         positions::look(stream, description);
     }
     let taken = handles::take(number);
-    let (Some(thread), Some(file)) = (record::thread(), taken.file()) else {
+    let (Some(thread), Some(file)) = (admission::thread(), taken.file()) else {
         let result = call();
         taken.close();
         return result;
@@ -164,7 +165,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Runs and records `call`, which moves the stream's position and returns 0 on success.
 fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
     let description = target.description;
     let mover = description.turn();
@@ -190,7 +191,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 
 fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // fflush(NULL) flushes every stream: it belongs to no file.
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
     let description = target.description;
     let mover = description.turn();

@@ -6,6 +6,7 @@ use super::fields::{self, number_of};
 use super::positions;
 use super::transfers::target_of;
 use crate::handles::{self, Target};
+use crate::hooks::admission;
 use crate::notes::Note;
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -32,7 +33,7 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
 /// Runs `call`, which code inlined from the C headers calls when the buffer is empty or full. The bytes that the inlined code has moved
 /// since the last call, and `bytes` of this call, are counted but get no segment.
 fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
-    let description = match stream.is_null() || record::thread().is_none() {
+    let description = match stream.is_null() || admission::thread().is_none() {
         true => None,
         false => target_of(stream),
     };
@@ -109,7 +110,7 @@ hooks! { TOUCHES, missing = none();
     [__overflow](stream: *mut FILE, byte: c_int) -> c_int
         = |real| refilling(stream, u64::from(byte != EOF), || real(stream, byte));
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
-        = |real| if record::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };
+        = |real| if admission::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };
     [ungetwc](character: u32, stream: *mut FILE) -> u32
         = |real| moving(stream, || real(character, stream));
     [fgetpwent](stream: *mut FILE) -> *mut passwd

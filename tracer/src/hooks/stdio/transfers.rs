@@ -5,8 +5,9 @@ use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
 use crate::handles::{self, Description, Placed, Target, Used};
+use crate::hooks::admission;
 use crate::ops::Op;
-use crate::record::{self, Call};
+use crate::record::Call;
 use crate::tls::Thread;
 use libc::FILE;
 
@@ -59,7 +60,7 @@ pub(super) fn transferring<T>(
     call: impl FnOnce() -> T,
     moved: impl FnOnce(&T) -> Moved,
 ) -> T {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
     let description = target.description;
     let mover = description.turn();

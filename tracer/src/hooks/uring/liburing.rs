@@ -6,6 +6,7 @@ use super::layout::{LibraryRing, Queues};
 use super::system::{self, by_library, entering, registering as registering_any, setting_up};
 use super::watch;
 use crate::handles::rings::{self, Name, Ring};
+use crate::hooks::admission;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{clock, errno};
@@ -47,7 +48,7 @@ fn ring_of(ring: *const LibraryRing) -> Option<(&'static Ring, Queues, u32)> {
 
 /// Runs and records `call`, which may wait for completions and, if `submits` is true, submit the prepared entries.
 fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let Some((known, queues, prepared)) = ring_of(ring) else { return thread.in_library(call) };
     watch::look(thread, known, &queues);
     let entries = submits.then(|| watch::handing_over(known, &queues, prepared));
@@ -72,7 +73,7 @@ fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
         if let Some((queues, name, _)) = found
             && let Some(known) = rings::find(Name::Address(name))
         {
-            watch::end(record::thread(), known, &queues);
+            watch::end(admission::thread(), known, &queues);
             known.end(|_| ());
         }
     }
@@ -81,7 +82,7 @@ fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
 
 /// Runs `call`, which creates a ring, and adds the ring to the table. An earlier ring at the same address no longer exists.
 fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let result = thread.in_library(call);
     if result < 0 || !is_known() {
         return result;
@@ -109,7 +110,7 @@ fn registering(
     counts: bool,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let result = thread.in_library(call);
     let done = if counts {
         c_uint::try_from(result).unwrap_or(0)
@@ -128,7 +129,7 @@ fn registering(
 
 /// Runs `call`, after which no file is registered with the ring.
 fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
+    let Some(thread) = admission::thread() else { return call() };
     let result = thread.in_library(call);
     if let Some((ring, _, _)) = ring_of(ring) {
         ring.forget_files();

@@ -12,6 +12,4 @@ mod system;
 mod watch;
 
 pub(super) use liburing::resolve;
-pub(crate) use system::prepare;
-pub(crate) use system::unseen;
-pub(super) use system::{closing, ending_range, entering, registering, setting_up};
+pub(super) use system::{closing, ending_range, entering, prepare, registering, setting_up};

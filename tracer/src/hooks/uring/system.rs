@@ -6,7 +6,7 @@ use super::layout::{Parameters, Queues, setup};
 use super::watch;
 use crate::handles::Manner;
 use crate::handles::rings::{self, Mapped, Name, Ring};
-use crate::memory::Table;
+use crate::hooks::admission;
 use crate::notes::Note;
 use crate::record::{self, Call};
 use crate::{clock, errno, handles, sys};
@@ -30,11 +30,9 @@ struct Mapping {
 }
 const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<Mapping>() <= align_of::<Mapped>());
 
-static MAPPINGS: Table<Mapped> = Table::new();
-
-/// Reserves address space for the records. Called by the library's constructor.
-pub(crate) fn prepare() {
-    MAPPINGS.prepare(1 << 12);
+/// Lets the table of rings count entries that the kernel accepted but the tracer never examined.
+pub(in crate::hooks) fn prepare() {
+    rings::count_unseen_by(|ring, mapped| watch::unseen(ring, &of(mapped).queues));
 }
 
 fn of(mapped: &Mapped) -> Mapping {
@@ -47,7 +45,7 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
     // SAFETY: the record has room for it and is aligned; see the assertion.
     unsafe { std::ptr::from_mut(&mut record).cast::<Mapping>().write(mapping) };
-    MAPPINGS.push(record).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
+    rings::keep(record)
 }
 
 /// Maps `bytes` bytes of a ring read-only; forked children do not inherit the mapping. Returns (address, bytes).
@@ -100,7 +98,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
 /// Runs `call`, which creates a ring and returns its descriptor; adds the ring to the table.
 pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
-    let (Ok(number), Some(thread)) = (c_int::try_from(result), record::thread()) else { return result };
+    let (Ok(number), Some(thread)) = (c_int::try_from(result), admission::thread()) else { return result };
     if number < 0 || !crate::process::is_own() {
         return result;
     }
@@ -125,7 +123,9 @@ pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> 
 
 /// Runs and records `call`, which submits up to `count` entries and may wait for completions.
 pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, call: impl FnOnce() -> c_long) -> c_long {
-    let Some(thread) = record::thread().filter(|thread| rings::any() && !thread.is_in_library()) else { return call() };
+    let Some(thread) = admission::thread().filter(|thread| rings::any() && !thread.is_in_library()) else {
+        return call();
+    };
     let name = Name::Descriptor(number);
     let ring = if flags & REGISTERED_RING == 0 { rings::find(name) } else { None };
     let Some(ring) = ring else { return call() };
@@ -181,7 +181,7 @@ pub(in crate::hooks) fn registering(
     call: impl FnOnce() -> c_long,
 ) -> c_long {
     let result = call();
-    let Some(thread) = record::thread().filter(|_| rings::any() && result >= 0) else { return result };
+    let Some(thread) = admission::thread().filter(|_| rings::any() && result >= 0) else { return result };
     let Some(ring) = rings::find(Name::Descriptor(number)) else { return result };
     if thread.is_in_library() {
         return result;
@@ -254,17 +254,11 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     for ring in rings::descriptors(first, last) {
         ring.end(|mapped| {
             let mapping = of(mapped);
-            watch::end(record::thread(), ring, &mapping.queues);
+            watch::end(admission::thread(), ring, &mapping.queues);
             unmap(&mapping);
         });
     }
     errno.restore();
-}
-
-/// Returns the number of entries that the kernel accepted but the tracer never examined, on open rings used through system calls.
-pub(crate) fn unseen() -> u64 {
-    let rings = rings::descriptors(0, c_uint::MAX);
-    rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()
 }
 
 /// Runs a liburing function such that a system call that it makes through syscall(2) is not recorded a second time; returns its result.

@@ -2,11 +2,11 @@
 //! priorities, the constructor runs before and the destructor after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
-use crate::job::Variables;
+use crate::environment::Variables;
 use crate::notes::Note;
 use crate::real::global;
 use crate::record::{self, State};
-use crate::{errno, hooks, lifecycle, sys, tls};
+use crate::{errno, lifecycle, sys, tls};
 use std::ffi::{c_char, c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,7 +36,7 @@ extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: 
 fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     let errno = errno::save();
     tls::current().while_away(|| {
-        hooks::resolve_all();
+        super::resolve_all();
         if environment.is_null() {
             record::set_state(State::Off);
         } else {
@@ -52,7 +52,7 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
 /// By then all objects are relocated and the C library is initialized, on which everything depends. Functions called by allocators
 /// (mmap(2), system calls by syscall(2)) do not get here: the allocator may be in the middle of its own start.
 #[cold]
-pub(crate) fn start_early() {
+pub(super) fn start_early() {
     // Called by the start itself.
     if tls::current().is_busy() {
         return;

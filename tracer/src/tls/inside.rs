@@ -48,7 +48,7 @@ impl Inside {
         let before = self.0.replace(here);
         let result = call();
         // A user-level thread may have resumed on another thread, and this one may have ended.
-        if crate::tls::is_of_this_thread(std::ptr::from_ref(self).addr()) {
+        if super::is_of_this_thread(std::ptr::from_ref(self).addr()) {
             self.0.set(if before != 0 && is_alive(before, here) { before } else { 0 });
         }
         result

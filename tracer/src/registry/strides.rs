@@ -2,7 +2,7 @@
 //! of MPI.
 
 /// Maximum number of dimensions of a regular layout.
-pub(crate) const DIMENSIONS: usize = 6;
+const DIMENSIONS: usize = 6;
 
 /// Regular byte layout: a block of bytes and its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Output directory of a trace. It is looked up by name once and then used through a descriptor, so that renames on its path have no
-//! effect. Search and write permission suffice.
+//! Directories in which the tracer makes files: of traces, spools and the budget. The output directory is looked up by name once and then used
+//! through a descriptor, so that renames on its path have no effect. Search and write permission suffice.
 #![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
 use crate::{errno, held};
@@ -7,22 +7,22 @@ use std::ffi::{CStr, CString};
 
 /// Descriptor owned by the tracer; closed on drop.
 #[derive(Debug)]
-pub(super) struct Handle(libc::c_int);
+pub(crate) struct Handle(libc::c_int);
 
 impl Handle {
     /// Opens `name`, relative to the directory descriptor `at`, with `flags`; returns the errno on failure.
-    pub(super) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
+    pub(crate) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
         let flags = flags | libc::O_CLOEXEC;
         // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
         let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, mode) };
         if file < 0 { Err(errno::save().value()) } else { Ok(Self(file as libc::c_int)) }
     }
 
-    pub(super) const fn number(&self) -> libc::c_int {
+    pub(crate) const fn number(&self) -> libc::c_int {
         self.0
     }
 
-    pub(super) fn about(&self) -> Result<libc::stat, libc::c_int> {
+    pub(crate) fn about(&self) -> Result<libc::stat, libc::c_int> {
         // SAFETY: an all-zero stat is valid.
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: the structure is a local variable.
@@ -31,7 +31,7 @@ impl Handle {
     }
 
     /// Closes the descriptor and returns any error: some file systems write data only on close.
-    pub(super) fn close(self) -> Result<(), libc::c_int> {
+    pub(crate) fn close(self) -> Result<(), libc::c_int> {
         let number = self.0;
         std::mem::forget(self);
         // SAFETY: this handle is the descriptor's only owner.
@@ -48,7 +48,7 @@ impl Drop for Handle {
 }
 
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(crate) struct Directory {
     handle: Handle,
     path: Vec<u8>,
     private: bool,
@@ -59,7 +59,7 @@ impl Directory {
     ///
     /// # Errors
     /// Fails if the directory cannot be opened.
-    pub(super) fn open(path: &[u8]) -> Result<Self, String> {
+    pub(crate) fn open(path: &[u8]) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(path);
         }
@@ -70,7 +70,7 @@ impl Directory {
     ///
     /// # Errors
     /// Fails if no descriptor of the directory is held.
-    pub(super) fn held(path: &[u8]) -> Result<Self, String> {
+    pub(crate) fn held(path: &[u8]) -> Result<Self, String> {
         let number = held::number(path).ok_or_else(|| out_of_reach(path))?;
         Ok(Self::opened(number, b".", path, 0)?.0)
     }
@@ -89,7 +89,7 @@ impl Directory {
     ///
     /// # Errors
     /// Fails like [`Self::open`].
-    pub(super) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
+    pub(crate) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
         let there = Self::open(path);
         if there.is_ok() || held::is_in_force() {
             return there;
@@ -119,7 +119,7 @@ impl Directory {
     ///
     /// # Errors
     /// Fails like [`Self::make`], or if a directory belongs to another user.
-    pub(super) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
+    pub(crate) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(&[shared, own].concat());
         }
@@ -142,21 +142,21 @@ impl Directory {
         Ok(here)
     }
 
-    pub(super) const fn number(&self) -> libc::c_int {
+    pub(crate) const fn number(&self) -> libc::c_int {
         self.handle.number()
     }
 
     /// Returns the path of `name` in the directory, for messages.
-    pub(super) fn path_of(&self, name: &CStr) -> Vec<u8> {
+    pub(crate) fn path_of(&self, name: &CStr) -> Vec<u8> {
         [self.path.as_slice(), b"/", name.to_bytes()].concat()
     }
 
-    pub(super) fn path(&self) -> &[u8] {
+    pub(crate) fn path(&self) -> &[u8] {
         &self.path
     }
 
     /// True if no other user except root can remove or replace this user's files in the directory.
-    pub(super) const fn is_private(&self) -> bool {
+    pub(crate) const fn is_private(&self) -> bool {
         self.private
     }
 
@@ -164,14 +164,14 @@ impl Directory {
     ///
     /// # Errors
     /// Returns a message with the path and the errno if files cannot be created.
-    pub(super) fn can_be_written(&self) -> Result<(), String> {
+    pub(crate) fn can_be_written(&self) -> Result<(), String> {
         let needed = libc::W_OK | libc::X_OK;
         // SAFETY: the name is NUL-terminated.
         let may = unsafe { crate::sys::syscall!(libc::SYS_faccessat, self.number(), c".".as_ptr(), needed) } == 0;
         if may { Ok(()) } else { Err(failed("write into", &self.path, errno::save().value())) }
     }
 
-    pub(super) fn remove(&self, name: &CStr) {
+    pub(crate) fn remove(&self, name: &CStr) {
         // SAFETY: the name is NUL-terminated.
         unsafe { crate::sys::syscall!(libc::SYS_unlinkat, self.number(), name.as_ptr(), 0) };
     }
@@ -211,12 +211,12 @@ fn exists(name: &CStr) -> bool {
 }
 
 /// Returns the message about a directory to which its path no longer leads.
-pub(super) fn out_of_reach(path: &[u8]) -> String {
+pub(crate) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here or does not exist (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
 /// Returns an error message such as `failed to open /x: No such file or directory`.
-pub(super) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
+pub(crate) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
     format!("failed to {what} {}: {}", String::from_utf8_lossy(path), std::io::Error::from_raw_os_error(errno))
 }
 

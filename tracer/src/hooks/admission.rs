@@ -1,0 +1,80 @@
+//! Decides for each call if it is recorded: by the state of the process, and by what its thread does. A call that comes before the library's
+//! constructor starts the library.
+
+use super::entry;
+use crate::notes::Note;
+use crate::state::{self, State, is_begun, is_muted, is_on, is_unadopted_child};
+use crate::tls::{self, Thread};
+use crate::{bare, process};
+use std::sync::atomic::Ordering;
+
+/// Returns this thread's block if it runs code of the program, in a process that is recorded or muted.
+pub(super) fn thread_or_muted() -> Option<&'static Thread> {
+    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
+}
+
+/// Returns this thread's block if its calls are to be recorded now.
+#[inline(always)]
+pub(super) fn thread() -> Option<&'static Thread> {
+    let state = state::raw(Ordering::Relaxed);
+    if state != State::On as u8 && (state == State::Off as u8 || state == State::Muted as u8 || !is_admitted()) {
+        return None;
+    }
+    let thread = tls::current();
+    if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
+}
+
+/// Like [`thread`], for functions that the tracer's own allocator calls too: while the tracer runs, such calls are not even counted.
+pub(super) fn thread_of_program() -> Option<&'static Thread> {
+    if !tls::current().is_busy() && is_begun() { thread() } else { None }
+}
+
+/// Returns true if the call is to be recorded, possibly after a wait. Called in states other than On, Off and Muted.
+#[cold]
+#[inline(never)]
+fn is_admitted() -> bool {
+    match state::raw(Ordering::Acquire) {
+        state if state == State::Unset as u8 => taken_over(),
+        state if state == State::Parked as u8 => {
+            let admitted = state::park();
+            // On a thread that ends the process, a call can only come from a signal handler.
+            if !admitted && process::is_own() {
+                Note::DuringTracer.count();
+            }
+            admitted
+        }
+        state => state == State::Late as u8,
+    }
+}
+
+/// Starts the library early, or begins recording in a child forked without fork(3)'s handlers. Called while the state is Unset.
+#[cold]
+#[inline(never)]
+fn taken_over() -> bool {
+    if !is_begun() {
+        entry::start_early();
+    } else if is_unadopted_child() {
+        state::run_in_child();
+    }
+    is_on()
+}
+
+#[cold]
+fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
+    if thread.is_lent() {
+        if !bare::is_owner(thread) {
+            return None;
+        }
+        if !thread.is_busy() {
+            return Some(thread);
+        }
+    }
+    // The thread has left by a jump the work that others waited for.
+    if state::has_left() && !thread.is_busy() {
+        return Some(thread);
+    }
+    if thread.is_interrupted() {
+        Note::DuringTracer.count();
+    }
+    None
+}
