@@ -47,4 +47,5 @@ pub mod tools;
 pub mod topics;
 #[cfg(feature = "serve")]
 mod web;
+mod words;
 mod written;

@@ -14,6 +14,7 @@ pub(crate) use title::Addition;
 pub use title::Title;
 
 use crate::thresholds::Thresholds;
+use crate::words::Words;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +100,20 @@ impl Finding {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.code == other.code && self.accused() == other.accused() && self.others().eq(other.others())
+    }
+
+    /// Returns a finding of unknown cost; its facts are those of the first evidence that has any.
+    pub(crate) fn new(code: Code, words: Words) -> Self {
+        Self {
+            code,
+            about: About::of_first(&words.evidence),
+            severity: Severity::Info,
+            title: words.title,
+            evidence: words.evidence,
+            cost_ns: None,
+            saving: None,
+            hint: words.hint,
+        }
     }
 
     /// Returns the finding with other facts.
