@@ -198,7 +198,7 @@ mod tests {
         let text = comparison(&run, &run);
         assert!(text.ends_with("\njobs that changed: 0\n"), "{text}");
         assert!(
-            text.contains("first finding right              1 of 2        1 of 2       0      0  1.0000\n"),
+            text.contains("first finding right               1 of 2        1 of 2       0      0  1.0000\n"),
             "{text}"
         );
     }

@@ -3,6 +3,7 @@
 
 use super::Choice;
 use super::score::Score;
+use super::truth::Injected;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -40,8 +41,7 @@ impl Frozen {
 
     /// Returns true if a job with this key in another run has the same faults and run time. If not, the simulator has changed.
     pub(super) fn is_same_job(&self, other: &Self) -> bool {
-        let causes =
-            |of: &Self| of.score.truth.faults.iter().map(|fault| fault.cause.clone()).collect::<BTreeSet<String>>();
+        let causes = |of: &Self| of.score.truth.faults.iter().map(Injected::rounded).collect::<BTreeSet<String>>();
         let run_ns = |of: &Self| of.score.truth.run_ns as f64;
         causes(self) == causes(other) && (run_ns(self) - run_ns(other)).abs() <= SAME_RUN * run_ns(self)
     }
@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Frozen>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::truth::{Injected, Right, Truth};
+    use super::super::truth::{Right, Truth};
     use super::super::verdict::Finding;
     use super::*;
     use serde_json::json;
@@ -137,6 +137,8 @@ pub(super) mod tests {
         };
         assert!(first.is_same_job(&changed(&|truth| truth.run_ns += 10)));
         assert!(!first.is_same_job(&changed(&|truth| truth.run_ns += 10_000_000)));
-        assert!(!first.is_same_job(&changed(&|truth| truth.faults[0].cause.push('!'))));
+        let caused = |cause: &str| changed(&|truth| truth.faults[0].cause = cause.into());
+        assert!(caused("2.0000001 s").is_same_job(&caused("2 s")));
+        assert!(!caused("2.1 s").is_same_job(&caused("2 s")) && !first.is_same_job(&caused("rank 6 is slow")));
     }
 }
