@@ -138,3 +138,60 @@ pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Resul
         |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &truth.options, folder)?));
     truths.iter().map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Writes verdicts with one finding on each random job of these seeds, for `--from`.
+    fn say(folder: &Path, seeds: std::ops::Range<u64>, code: &str) {
+        for seed in seeds {
+            let folder = folder.join(format!("seed-{seed}"));
+            for truth in write(&folder, &Choice { random: Some(3), seed, ..Choice::default() }).unwrap() {
+                let finding = format!(r#"{{"code": "{code}", "severity": "warn", "about": {{}}, "saves_ns": 1000}}"#);
+                let report = format!(r#"{{"verdict": {{"states": "{code}", "findings": [{finding}]}}}}"#);
+                std::fs::write(folder.join(format!("{}.json", truth.name)), report).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_frozen_run_is_compared_with_later_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let run = |seeds: &str, option: &str, file: &str| {
+            let own = ["verdicts", "--analyze", "none", "--random", "3", "--seed", "7", "--seeds", seeds, option];
+            let paths = [path(file), "--keep".into(), path("."), "--from".into(), path(".")];
+            verdicts(own.into_iter().map(str::to_owned).chain(paths))
+        };
+        assert!(run("2", "--against", "nowhere").is_err());
+        say(folder.path(), 7..9, "A");
+        let totals = run("2", "--json", "frozen").unwrap();
+        assert!(totals.starts_with("first finding right          0 of 4\n"), "{totals}");
+        let same = run("2", "--against", "frozen").unwrap();
+        assert!(same.contains("frozen run: 6 jobs; 0 are not in it, 0 of it were not run"), "{same}");
+        assert!(same.ends_with("jobs that changed: 0\n"), "{same}");
+        say(folder.path(), 8..9, "B");
+        let other = run("2", "--against", "frozen").unwrap();
+        assert!(
+            other.contains("jobs that changed: 3\nseed 8 healthy-random-0000: first A -> B; states A -> B;"),
+            "{other}"
+        );
+    }
+
+    #[test]
+    fn the_options_of_jobs_belong_to_both_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |options: &[&str]| {
+            faults(["faults", &folder.path().display().to_string(), "--random", "1"].iter().chain(options)).unwrap()
+        };
+        assert_eq!(of(&[]), of(&["--generation", "1"]));
+        assert!(of(&["--only", "no such case"]).is_empty());
+        let help = VerdictsArgs::command().render_help().to_string();
+        assert!(help.starts_with("Scores an analyzer's findings") && help.contains("--generation <N>"), "{help}");
+        let parse = |options: &[&str]| FaultsArgs::try_parse_from([&["faults", "."], options].concat());
+        assert!(parse(&["--short"]).is_ok() && parse(&["--random", "1", "--generation", "2"]).is_ok());
+        assert!(parse(&["--random", "1", "--generation", "0"]).is_err() && parse(&["--generation", "2"]).is_err());
+    }
+}
