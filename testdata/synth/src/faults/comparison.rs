@@ -11,16 +11,19 @@ use std::fmt::Write as _;
 /// Ratio of the larger to the smaller of two savings up to which they count as unchanged.
 const SAME_SAVING: f64 = 1.25;
 
-/// Measures of a run: name, and true for a job that is good by the measure; `None` for jobs to which it does not apply.
-const MEASURES: [(&str, fn(&Score) -> Option<bool>); 4] = [
+/// Name of a value, and function that computes it from a job's score.
+type Named<T> = (&'static str, fn(&Score) -> T);
+
+/// Measures of a run: true for a job that is good by the measure; `None` for jobs to which it does not apply.
+const MEASURES: [Named<Option<bool>>; 4] = [
     ("first finding right", |score| (!score.healthy()).then(|| score.right())),
     ("healthy, nothing over info", |score| score.healthy().then(|| score.right())),
     ("savings within 2 x", Score::saves_well),
     ("no misleading high", |score| Some(score.misleading.is_empty())),
 ];
 
-/// Parts of a job's score whose changes are listed: name and value.
-const PARTS: [(&str, fn(&Score) -> String); 7] = [
+/// Parts of a job's score whose changes are listed.
+const PARTS: [Named<String>; 7] = [
     ("verdict", |score| if score.right() { "right".into() } else { "wrong".into() }),
     ("first", |score| score.first.as_ref().map_or_else(|| "none".into(), |first| first.code.clone())),
     ("severity", |score| score.first.as_ref().map_or_else(|| "none".into(), |first| first.severity.clone())),
@@ -51,12 +54,10 @@ pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     }
     let left = earlier.len() - pairs.len() - others.len();
     let mut out = format!(
-        "compared with the frozen run: {} jobs; {unknown} are not in it, {left} of it were not run\n\n{:26}  {:>12}  {:>12}  better  worse  p\n",
-        pairs.len(),
-        "",
-        "before",
-        "now",
+        "compared with the frozen run: {} jobs; {unknown} are not in it, {left} of it were not run\n\n",
+        pairs.len()
     );
+    let _ = writeln!(out, "{:26}  {:>12}  {:>12}  better  worse  p", "", "before", "now");
     for (name, good) in MEASURES {
         let _ = writeln!(out, "{}", Counts::of(&pairs, good).row(name));
     }
@@ -135,7 +136,7 @@ fn mcnemar(better: usize, worse: usize) -> f64 {
 
 /// Returns the differences between two scores of a job. Facts are compared only if both first findings have the same code.
 fn changes(before: &Score, now: &Score) -> Vec<String> {
-    let part = |(name, of): &(&str, fn(&Score) -> String)| {
+    let part = |(name, of): &Named<String>| {
         let (before, now) = (of(before), of(now));
         (before != now).then(|| format!("{name} {before} -> {now}"))
     };

@@ -41,8 +41,8 @@ const FIRST: [Kind; 31] = [
     ("edges", edges),
 ];
 
-/// Fault types by generation. The number of types decides which fault a job gets: a list whose runs were frozen must never change. New
-/// fault types, also such as second fault of a job, belong in the last list, or in a new one behind it.
+/// Fault types by generation. The number of types decides which fault a job gets: a list with frozen runs must never change. New fault
+/// types belong in the last list, or in a new one behind it; new second faults likewise are for these generations only.
 const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
 /// Number of generations.
 pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
