@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Scores the report's first finding on jobs with injected faults and on healthy ones: simulated jobs, and small programs that
-# run under the tracer with MPICH and Open MPI. Prints a table and totals.
-# usage: scripts/verdicts.sh [--short] [--only NAME] [--keep DIR] [--seed N] [--random N] [--analyze PROGRAM] [--from DIR]
+# run under the tracer with MPICH and Open MPI. Prints a table and totals, and the differences from an earlier run.
+# usage: scripts/verdicts.sh [OPTION...]
 #   --short            the simulated jobs that the tests use, no real programs
 #   --only NAME        cases whose name contains NAME
 #   --seed N           other simulated jobs of the same kinds, which no threshold was tuned on
 #   --random N         N jobs drawn at random by the seed instead of the fixed ones, a quarter of them healthy; no real programs
+#   --generation N     with --random: draws faults of the generations 1 to N (default: 1)
+#   --seeds N          N seeds, from that of --seed on, and totals only; no real programs
+#   --json FILE        writes the scores to FILE, one job per line (a frozen run); no real programs
+#   --against FILE     compares the scores with those of a frozen run, and lists the jobs that changed; no real programs
 #   --keep DIR         leave logs, traces and manifest.json (the true fault of each) in DIR
 #   --analyze PROGRAM  use this analyzer instead of building one
 #   --from DIR         take verdicts from DIR/CASE.json; no analyzer is built or run
@@ -13,21 +17,25 @@ set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-short=0 keep='' analyze='' from='' options=()
+simulated=0 keep='' analyze='' from='' options=()
 while [ $# -gt 0 ]; do
     case $1 in
     --short)
-        short=1
+        simulated=1
         options+=(--short)
         shift
         ;;
-    --only | --seed | --random | --keep | --analyze | --from)
+    --only | --seed | --generation | --random | --seeds | --json | --against | --keep | --analyze | --from)
         [ $# -ge 2 ] || die "$1 needs a value"
         case $1 in
-        --only | --seed) options+=("$1" "$2") ;;
-        --random)
-            short=1
+        --only | --seed | --generation) options+=("$1" "$2") ;;
+        --random | --seeds)
+            simulated=1
             options+=("$1" "$2")
+            ;;
+        --json | --against)
+            simulated=1
+            options+=("$1" "$(realpath -m -- "$2")")
             ;;
         --keep) keep=$(realpath -m -- "$2") ;;
         --analyze) analyze=$(realpath -- "$2") ;;
@@ -59,7 +67,7 @@ elif [ -z "$analyze" ]; then
     analyze=$bin/dxt-analyze
 fi
 
-if [ $short = 0 ]; then
+if [ $simulated = 0 ]; then
     cargo build --quiet --release -p dxt-tracer
     built=$scratch/built
     mkdir "$built"

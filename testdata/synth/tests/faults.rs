@@ -56,8 +56,7 @@ fn calls(path: &Path) -> Vec<Call> {
 
 fn written(only: &str) -> (tempfile::TempDir, Vec<Truth>) {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let truths =
-        write(folder.path(), &Choice { short: false, only: Some(only.into()), seed: 0, random: None }).expect("logs");
+    let truths = write(folder.path(), &Choice { only: Some(only.into()), ..Choice::default() }).expect("logs");
     assert!(!truths.is_empty(), "{only}");
     (folder, truths)
 }

@@ -1,9 +1,11 @@
 //! Command lines of `dxt-synth faults`, which writes the traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
 
+use super::comparison::comparison;
+use super::frozen::Frozen;
 use super::score::{Score, score};
-use super::table::table;
+use super::table::{table, totals};
 use super::truth::Truth;
-use super::{Choice, manifest, real, verdict, write};
+use super::{Choice, frozen, manifest, real, verdict, write};
 use anyhow::Context;
 use clap::Parser;
 use std::ffi::OsString;
@@ -15,18 +17,8 @@ use std::path::{Path, PathBuf};
 struct FaultsArgs {
     /// Directory to write to
     folder: PathBuf,
-    /// Only the short list of cases
-    #[arg(long)]
-    short: bool,
-    /// Only cases whose name contains this
-    #[arg(long)]
-    only: Option<String>,
-    /// Number added to all seeds, to simulate other jobs of the same types
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Draw N random cases instead of the fixed ones
-    #[arg(long, value_name = "N")]
-    random: Option<u64>,
+    #[command(flatten)]
+    choice: Choice,
 }
 
 /// Scores an analyzer's findings on jobs with and without faults
@@ -36,18 +28,17 @@ struct VerdictsArgs {
     /// Analyzer, run as `PROGRAM report --format json LOG`
     #[arg(long)]
     analyze: PathBuf,
-    /// Only the short list of cases
-    #[arg(long)]
-    short: bool,
-    /// Only cases whose name contains this
-    #[arg(long)]
-    only: Option<String>,
-    /// Number added to all seeds, to simulate other jobs of the same types
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Draw N random cases instead of the fixed ones
-    #[arg(long, value_name = "N")]
-    random: Option<u64>,
+    #[command(flatten)]
+    choice: Choice,
+    /// Repeat with N seeds, the first of which is that of --seed; logs and verdicts of each are in seed-SEED; print totals only
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u64,
+    /// Write the scores to this file, one job per line: a frozen run
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Compare the scores with those of a frozen run
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
     /// Write logs and verdicts to this directory
     #[arg(long)]
     keep: PathBuf,
@@ -55,7 +46,7 @@ struct VerdictsArgs {
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
     /// Run real programs as well; directory of the programs that scripts/verdicts.sh compiles
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seeds", "json", "against"])]
     real: Option<PathBuf>,
 }
 
@@ -65,8 +56,7 @@ struct VerdictsArgs {
 /// Returns an error if a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
-    let truths =
-        write(&args.folder, &Choice { short: args.short, only: args.only, seed: args.seed, random: args.random })?;
+    let truths = write(&args.folder, &args.choice)?;
     let lines: Vec<String> = truths
         .iter()
         .map(|truth| {
@@ -84,31 +74,58 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// Runs `dxt-synth verdicts`; returns the table of scores.
+/// Runs `dxt-synth verdicts`; returns the table of scores, and the comparison with a frozen run.
 ///
 /// # Errors
-/// Returns an error if a trace cannot be written, or if the analyzer gives no verdict.
+/// Returns an error if a trace or file cannot be written, if the analyzer gives no verdict, or if there is no such frozen run.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
-    let choice = Choice { short: args.short, only: args.only, seed: args.seed, random: args.random };
-    let mut truths = write(&args.keep, &choice)?;
-    if let Some(built) = &args.real {
-        truths.extend(real::run(built, &args.keep, &choice)?);
-        manifest(&args.keep, &truths)?;
+    let before = args.against.as_deref().map(read_frozen).transpose()?;
+    let (mut all, mut jobs) = (Vec::new(), Vec::new());
+    for seed in (0..args.seeds).map(|more| args.choice.seed + more) {
+        let choice = Choice { seed, ..args.choice.clone() };
+        let scores = args.scores(&choice)?;
+        jobs.extend(scores.iter().map(|score| Frozen::of(&choice, score)));
+        all.extend(scores);
     }
-    let scores = match &args.from {
-        Some(from) => {
-            let read = |truth: &Truth| {
-                let path = from.join(format!("{}.json", truth.name));
-                let of = || format!("failed to read {}", path.display());
-                let json = std::fs::read(&path).with_context(of)?;
-                Ok(score(truth, &verdict::read(&json).with_context(of)?))
-            };
-            truths.iter().map(read).collect::<anyhow::Result<Vec<Score>>>()?
+    let lines = frozen::lines(&jobs)?;
+    if let Some(path) = &args.json {
+        std::fs::write(path, &lines).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    let mut out = if args.seeds == 1 { table(&all) } else { totals(&all) };
+    if let Some(before) = before {
+        // Both runs as read from lines: JSON may change the last digit of a fraction.
+        out = out + "\n" + &comparison(&before, &frozen::parse(&lines)?);
+    }
+    Ok(out)
+}
+
+fn read_frozen(path: &Path) -> anyhow::Result<Vec<Frozen>> {
+    let of = || format!("failed to read {}", path.display());
+    frozen::parse(&std::fs::read_to_string(path).with_context(of)?).with_context(of)
+}
+
+impl VerdictsArgs {
+    /// Simulates or runs the selected jobs; returns the scores of the verdicts on them.
+    fn scores(&self, choice: &Choice) -> anyhow::Result<Vec<Score>> {
+        let within = |folder: &Path| {
+            if self.seeds == 1 { folder.to_owned() } else { folder.join(format!("seed-{}", choice.seed)) }
+        };
+        let keep = within(&self.keep);
+        let mut truths = write(&keep, choice)?;
+        if let Some(built) = &self.real {
+            truths.extend(real::run(built, &keep, choice)?);
+            manifest(&keep, &truths)?;
         }
-        None => scores(&args.analyze, &args.keep, &truths)?,
-    };
-    Ok(table(&scores))
+        let Some(from) = &self.from else { return scores(&self.analyze, &keep, &truths) };
+        let read = |truth: &Truth| {
+            let path = within(from).join(format!("{}.json", truth.name));
+            let of = || format!("failed to read {}", path.display());
+            let json = std::fs::read(&path).with_context(of)?;
+            Ok(score(truth, &verdict::read(&json).with_context(of)?))
+        };
+        truths.iter().map(read).collect()
+    }
 }
 
 /// Runs `analyzer` on the traces in `folder`; scores its findings against the true faults in `truths`.
@@ -120,4 +137,61 @@ pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Resul
     let of =
         |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &truth.options, folder)?));
     truths.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Writes verdicts with one finding on each random job of these seeds, for `--from`.
+    fn say(folder: &Path, seeds: std::ops::Range<u64>, code: &str) {
+        for seed in seeds {
+            let folder = folder.join(format!("seed-{seed}"));
+            for truth in write(&folder, &Choice { random: Some(3), seed, ..Choice::default() }).unwrap() {
+                let finding = format!(r#"{{"code": "{code}", "severity": "warn", "about": {{}}, "saves_ns": 1000}}"#);
+                let report = format!(r#"{{"verdict": {{"states": "{code}", "findings": [{finding}]}}}}"#);
+                std::fs::write(folder.join(format!("{}.json", truth.name)), report).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_frozen_run_is_compared_with_later_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let run = |seeds: &str, option: &str, file: &str| {
+            let own = ["verdicts", "--analyze", "none", "--random", "3", "--seed", "7", "--seeds", seeds, option];
+            let paths = [path(file), "--keep".into(), path("."), "--from".into(), path(".")];
+            verdicts(own.into_iter().map(str::to_owned).chain(paths))
+        };
+        assert!(run("2", "--against", "nowhere").is_err());
+        say(folder.path(), 7..9, "A");
+        let totals = run("2", "--json", "frozen").unwrap();
+        assert!(totals.starts_with("first finding right          0 of 4\n"), "{totals}");
+        let same = run("2", "--against", "frozen").unwrap();
+        assert!(same.contains("frozen run: 6 jobs; 0 are not in it, 0 of it were not run"), "{same}");
+        assert!(same.ends_with("jobs that changed: 0\n"), "{same}");
+        say(folder.path(), 8..9, "B");
+        let other = run("2", "--against", "frozen").unwrap();
+        assert!(
+            other.contains("jobs that changed: 3\nseed 8 healthy-random-0000: first A -> B; states A -> B;"),
+            "{other}"
+        );
+    }
+
+    #[test]
+    fn the_options_of_jobs_belong_to_both_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |options: &[&str]| {
+            faults(["faults", &folder.path().display().to_string(), "--random", "1"].iter().chain(options)).unwrap()
+        };
+        assert_eq!(of(&[]), of(&["--generation", "1"]));
+        assert!(of(&["--only", "no such case"]).is_empty());
+        let help = VerdictsArgs::command().render_help().to_string();
+        assert!(help.starts_with("Scores an analyzer's findings") && help.contains("--generation <N>"), "{help}");
+        let parse = |options: &[&str]| FaultsArgs::try_parse_from([&["faults", "."], options].concat());
+        assert!(parse(&["--short"]).is_ok() && parse(&["--random", "1", "--generation", "2"]).is_ok());
+        assert!(parse(&["--random", "1", "--generation", "0"]).is_err() && parse(&["--generation", "2"]).is_err());
+    }
 }

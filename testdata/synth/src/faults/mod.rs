@@ -5,12 +5,15 @@
 //! * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
 //! * Lists of cases: `sick` with one fault; `several` with more, or a weak one; `healthy` without; `random` drawn; `real` real programs.
 //! * `verdict`: an analyzer's findings; `score`: comparison of these with the truth; `table`: all scores; `cli`: the command lines.
+//! * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
 
 mod calls;
 mod case;
 mod chance;
 mod cli;
+mod comparison;
 mod engine;
+mod frozen;
 mod healthy;
 mod injected;
 mod job;
@@ -37,17 +40,31 @@ pub use truth::{Injected, Named, Right, Truth, Unit};
 pub use verdict::{Finding, Verdict};
 
 /// Selection of test cases.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Choice {
-    /// True to select only the short list of cases.
+    /// Only the short list of cases
+    #[arg(long)]
     pub short: bool,
-    /// Part of the name that selected cases must contain.
+    /// Only cases whose name contains this
+    #[arg(long)]
     pub only: Option<String>,
-    /// Number added to the seeds of all simulated jobs. The result is jobs of the same types that were unknown when the analyzer's rules
-    /// were made.
+    /// Number added to all seeds: other jobs of the same types, unknown when the analyzer's rules were made
+    #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Number of random cases to draw from the seed, instead of the fixed cases.
+    /// Draw N random cases instead of the fixed ones
+    #[arg(long, value_name = "N")]
     pub random: Option<u64>,
+    /// Draw faults of generations 1 to N; generation 1 never changes
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=random::GENERATIONS))]
+    pub generation: u64,
+}
+
+impl Default for Choice {
+    /// Returns the choice of all fixed cases, with the seeds that they have.
+    fn default() -> Self {
+        Self { short: false, only: None, seed: 0, random: None, generation: 1 }
+    }
 }
 
 impl Choice {
@@ -64,7 +81,7 @@ impl Choice {
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
-    let cases = choice.random.map_or_else(cases, |count| random::cases(count, choice.seed));
+    let cases = choice.random.map_or_else(cases, |count| random::cases(count, choice.seed, choice.generation));
     for mut case in cases.into_iter().filter(|case| choice.has(&case.name, case.short)) {
         if choice.random.is_none() {
             case.job.seed += choice.seed;

@@ -2,6 +2,7 @@
 
 use super::truth::{Injected, Named, Right, Truth, Unit};
 use super::verdict::{Finding, KINDS, Verdict};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Minimum time lost for severity `high`, as a share of the run time.
@@ -14,10 +15,12 @@ const NEAR: f64 = 1.25;
 const WITHIN: f64 = 2.0;
 
 /// Scores of the findings on one case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Score {
     /// Case with its true faults and their costs.
     pub truth: Truth,
+    /// Code of the finding that the analyzer's first sentence states.
+    pub states: Option<String>,
     /// First finding of the analyzer; `None` if there is none.
     pub first: Option<Finding>,
     /// For each fault, strongest first, the index of the first finding that names it.
@@ -28,8 +31,8 @@ pub struct Score {
     pub severity: Option<bool>,
     /// Findings of severity `high` that name no fault of the case.
     pub misleading: Vec<Finding>,
-    /// Number of findings above severity `info`.
-    pub loud: usize,
+    /// Findings above severity `info`.
+    pub loud: Vec<Finding>,
 }
 
 impl Score {
@@ -42,7 +45,7 @@ impl Score {
     /// Returns true if the first finding names the strongest fault. For a healthy job, returns true if no finding is above severity `info`.
     #[must_use]
     pub fn right(&self) -> bool {
-        if self.healthy() { self.loud == 0 } else { self.found.first() == Some(&Some(0)) }
+        if self.healthy() { self.loud.is_empty() } else { self.found.first() == Some(&Some(0)) }
     }
 
     /// Returns true if the strongest fault is among the first three findings.
@@ -68,12 +71,13 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let misleading = high.filter(|finding| !truth.faults.iter().any(|fault| names(fault, finding)));
     Score {
         truth: truth.clone(),
+        states: verdict.states.clone(),
         first: verdict.findings.first().cloned(),
         ratio: right.and_then(|(finding, fault)| Some(finding.saves_ns? / fault.truth_ns.max(1) as f64)),
         severity: right
             .map(|(finding, fault)| fits(&finding.severity, fault.truth_ns as f64 / truth.run_ns.max(1) as f64)),
         misleading: misleading.cloned().collect(),
-        loud: verdict.findings.iter().filter(|finding| finding.severity != "info").count(),
+        loud: verdict.findings.iter().filter(|finding| finding.severity != "info").cloned().collect(),
         found,
     }
 }
@@ -165,7 +169,7 @@ mod tests {
         let score = score(&truth, &verdict(&format!("{OTHER},{right}")));
         assert!(!score.right() && score.in_the_first_three());
         assert_eq!((score.found.as_slice(), score.severity), ([Some(1)].as_slice(), Some(false)));
-        assert_eq!((score.saves_well(), score.misleading.len(), score.loud), (Some(true), 1, 2));
+        assert_eq!((score.saves_well(), score.misleading.len(), score.loud.len()), (Some(true), 1, 2));
     }
 
     #[test]

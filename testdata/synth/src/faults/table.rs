@@ -2,7 +2,6 @@
 
 use super::score::Score;
 use super::truth::Named;
-use std::fmt::Write as _;
 
 /// Totals of the scores over all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,10 +72,14 @@ pub fn table(scores: &[Score]) -> String {
         out.push_str(cells.join("  ").trim_end());
         out.push('\n');
     }
+    out + "\n" + &totals(scores)
+}
+
+/// Formats the totals of the scores.
+pub(super) fn totals(scores: &[Score]) -> String {
     let t = Totals::of(scores);
-    let _ = write!(
-        out,
-        "\nfirst finding right        {:3} of {}\nin the first three         {:3} of {}\nfound nowhere              {:3} of {}\n\
+    format!(
+        "first finding right        {:3} of {}\nin the first three         {:3} of {}\nfound nowhere              {:3} of {}\n\
          further faults found       {:3} of {}\nhealthy, nothing over info {:3} of {}\nsavings within 2 x         {:3} of {} promised\n\
          severity right             {:3} of {} found\nmisleading high            {:3} of {} cases\n",
         t.first_right,
@@ -95,18 +98,12 @@ pub fn table(scores: &[Score]) -> String {
         t.sick - t.nowhere,
         t.misleading,
         scores.len(),
-    );
-    out
+    )
 }
 
 /// Returns the table rows of a case: its own, one for each further fault, and one for each misleading finding.
 fn lines(score: &Score) -> Vec<[String; 8]> {
     let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
-    let place = |found: Option<&Option<usize>>| match found {
-        Some(Some(place)) => (place + 1).to_string(),
-        Some(None) => "none".into(),
-        None => String::new(),
-    };
     let first = score
         .first
         .as_ref()
@@ -139,6 +136,15 @@ fn lines(score: &Score) -> Vec<[String; 8]> {
         rows.push([empty(), empty(), empty(), text, empty(), empty(), empty(), empty()]);
     }
     rows
+}
+
+/// Formats the place of the finding that names a fault; empty if the case has no such fault.
+pub(super) fn place(found: Option<&Option<usize>>) -> String {
+    match found {
+        Some(Some(place)) => (place + 1).to_string(),
+        Some(None) => "none".into(),
+        None => String::new(),
+    }
 }
 
 /// Formats a finding as one short line.

@@ -35,6 +35,14 @@ pub struct Injected {
     pub right: Vec<Right>,
 }
 
+impl Injected {
+    /// Returns the cause with its numbers rounded to four digits: the last digits of a drawn number depend on the processor.
+    pub(super) fn rounded(&self) -> String {
+        let word = |word: &str| word.parse().map_or_else(|_| word.to_owned(), |number: f64| format!("{number:.3e}"));
+        self.cause.split(' ').map(word).collect::<Vec<String>>().join(" ")
+    }
+}
+
 /// Criterion by which a finding counts as naming a fault: code and facts. Titles do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {

@@ -1,7 +1,7 @@
 //! Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each accuses.
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -12,22 +12,30 @@ pub struct Verdict {
     /// Findings in the order of the analyzer's report.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// Code of the finding that the report's first sentence states; `None` if nothing stands out.
+    #[serde(default)]
+    pub states: Option<String>,
 }
 
 /// Finding of an analyzer, with the fields used for scoring.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Finding {
     /// Code of the finding, such as `DXT-O002`.
     pub code: String,
     /// Severity: `high`, `warn` or `info`.
     pub severity: String,
-    /// Description of the problem for people, which the table shows. Scoring does not read it.
+    /// Description of the problem for people, which the table shows. Scoring does not read it, and frozen runs lack it.
+    #[serde(skip_serializing)]
     pub title: String,
     /// JSON object with the facts of the finding: `rank`, `node`, `ost`, `operation`, `span_ns`, ...
     pub about: Value,
     /// Run time that the remedy would save, in ns.
     pub saves_ns: Option<f64>,
+    /// Lower bound of these savings, if they are known only as a range.
+    pub saves_low_ns: Option<f64>,
+    /// Upper bound of these savings, if they are known only as a range.
+    pub saves_high_ns: Option<f64>,
 }
 
 /// Kinds of units that scoring regards as accused.

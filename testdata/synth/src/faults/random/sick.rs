@@ -7,7 +7,7 @@ use crate::faults::job::{Direction, Header, Interface, Job, Placement};
 /// Fault type: its name, and a function that draws a job and a fault of this type.
 type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
 
-const KINDS: [Kind; 31] = [
+const FIRST: [Kind; 31] = [
     ("slow-rank", slow_rank),
     ("slow-node", slow_node),
     ("slow-ost", slow_ost),
@@ -41,12 +41,20 @@ const KINDS: [Kind; 31] = [
     ("edges", edges),
 ];
 
+/// Fault types by generation. The number of types decides which fault a job gets: a list with frozen runs must never change. New fault
+/// types belong in the last list, or in a new one behind it; new second faults likewise are for these generations only.
+const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
+/// Number of generations.
+pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
+
 /// Fraction of jobs that get a second fault.
 const SECOND: f64 = 0.25;
 
-/// Draws a job with a fault of type `number` (modulo the number of types). Some jobs also get a second fault, of a type that suits any job.
-pub(super) fn drawn(draw: &mut Draw, number: u64) -> (&'static str, Job, Vec<Fault>) {
-    let (name, kind) = KINDS[(number % KINDS.len() as u64) as usize];
+/// Draws a job with a fault of type `number` (modulo the number of types) of the generations up to `generation`. Some jobs also get a
+/// second fault, of a type that suits any job.
+pub(super) fn drawn(draw: &mut Draw, number: u64, generation: u64) -> (&'static str, Job, Vec<Fault>) {
+    let kinds = KINDS[..generation as usize].concat();
+    let (name, kind) = kinds[(number % kinds.len() as u64) as usize];
     let (job, first) = kind(draw);
     let job = job.beside();
     let mut faults = vec![first];
