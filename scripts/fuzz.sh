@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with the stable compiler and runs each for some seconds (default 10) from a corpus of real files:
-# scripts/fuzz.sh [SECONDS [TARGET...]]. Ends with 1 if an input panics, hangs for 10 s or takes 512 MB (as decompression bombs may);
-# the input is kept and named. New inputs of libFuzzer's corpus are kept in target/fuzz/corpus for the next run.
+# scripts/fuzz.sh [--build | SECONDS [TARGET...]]; with --build, builds only. Ends with 1 if an input panics, hangs for 10 s or takes
+# 512 MB (as decompression bombs may); the input is kept and named. New inputs of libFuzzer's corpus are kept in target/fuzz/corpus for the next run.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -24,6 +24,8 @@ for crate in trace-format dxt-analyze/darshan-log dxt-analyze; do
     # With --target the flags do not apply to build scripts, which cannot link with libFuzzer.
     RUSTFLAGS="$flags -Ccodegen-units=$units" cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
 done
+
+[ "$seconds" != --build ] || exit 0
 
 # bomb MODULE VERSION HOW: prints an input of the target `log` that unpacks to thousands of times its length.
 bomb() {

@@ -12,7 +12,7 @@ failed=()
 times=()
 # What steps say on standard error; tests say there what they skip.
 said=$(mktemp "${TMPDIR:-/tmp}/dxt-test.XXXXXX")
-trap 'rm -f -- "$said" "$said.modules" "$said.programs"' EXIT
+trap 'rm -f -- "$said" "$said".*' EXIT
 
 # step NAME COMMAND...: runs a step, and notes how long it took and whether it failed.
 step() {
@@ -51,11 +51,12 @@ build() {
 # Tests wait for half of their time, for programs and for what these write: the tracer's (`programs`) run beside all others, and what they
 # say comes when those are done.
 tests() {
-    if [ $# -gt 0 ]; then
-        cargo test "${workspace[@]}" --no-fail-fast "$@"
-        return
-    fi
     local of_programs others runner status=0
+    if [ $# -gt 0 ]; then
+        cargo test "${workspace[@]}" --no-fail-fast "$@" || status=1
+        touch "$said.begun"
+        return "$status"
+    fi
     # With job control on: the shell has other background jobs ignore SIGINT and SIGQUIT, and so would the programs that they test.
     set -m
     cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 </dev/null &
@@ -64,10 +65,11 @@ tests() {
     # `--lib` would also test crates that are built of another crate's sources and have `test = false`.
     others=$(target_dir)/test-others
     # shellcheck disable=SC2016 # for that script to expand
-    printf '#!/bin/sh\ncase $1 in */programs-*) exit 0 ;; esac\nexec "$@"\n' >"$others"
+    printf '#!/bin/sh\n: >"%s"\ncase $1 in */programs-*) exit 0 ;; esac\nexec "$@"\n' "$said.begun" >"$others"
     chmod +x -- "$others"
     runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
     env "$runner=$others" cargo test "${workspace[@]}" --no-fail-fast || status=1
+    touch "$said.begun"
     wait "$of_programs" || status=1
     cat -- "$said.programs"
     # What they skip is said there.
@@ -75,8 +77,10 @@ tests() {
     return "$status"
 }
 
-# The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed and tested.
-python_package() {
+# The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed.
+wheel() {
+    "$test_python" -c "import maturin, pytest" >/dev/null 2>&1 ||
+        { skip "the Python package: maturin and pytest could not be installed" && return; }
     local dist tools
     dist=$(target_dir)/test-wheel tools=$(target_dir)/test-tools
     rm -rf -- "$dist" "$tools"
@@ -84,8 +88,45 @@ python_package() {
     cp "$DXT_TRACER_LIB" "$DXT_TEST_RUN" "$(target_dir)/debug/dxt-analyze" "$tools" || return
     # The analyzer without optimization: it is used once, and takes minutes otherwise.
     scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$tools" --python "$test_python" --out "$dist" &&
-        "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
-        DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
+        "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl
+}
+
+python_package() {
+    DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
+}
+
+fuzz_build() {
+    if have c++; then scripts/fuzz.sh --build; else skip "fuzz targets: c++ is not installed"; fi
+}
+
+without_features() {
+    cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
+}
+
+lints() {
+    if cargo clippy --version >/dev/null 2>&1; then
+        cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
+    else
+        skip "lints: clippy is not installed"
+    fi
+}
+
+# beside NAME...: runs functions one after another at the lowest priority, once the tests have begun: before, they need what cargo locks.
+# `came_to NAME` tells a function's output and status.
+beside() {
+    local name status
+    until [ -e "$said.begun" ]; do sleep 1; done
+    renice -n 19 -p "$BASHPID" >/dev/null
+    for name in "$@"; do
+        status=0
+        "$name" >"$said.$name" 2>&1 </dev/null || status=$?
+        echo "$status" >"$said.$name.status"
+    done
+}
+
+came_to() {
+    cat -- "$said.$1"
+    return "$(cat -- "$said.$1.status" 2>/dev/null || echo 1)"
 }
 
 fast() {
@@ -127,23 +168,23 @@ everything() {
     step "Python modules for tests" cat -- "$said.modules"
     export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
+    # Tests wait for half of their time: what only compiles gets the processors that they leave.
+    local built_beside=(wheel fuzz_build without_features lints) name
+    set -m
+    beside "${built_beside[@]}" &
+    local of_beside=$!
+    set +m
     step "Tests" tests "$@"
-    if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
-        step "Python package" python_package
-    else
-        skip "the Python package: maturin and pytest could not be installed"
-    fi
-    if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; else skip "fuzz targets: c++ is not installed"; fi
+    wait "$of_beside" || true
+    for name in "${built_beside[@]}"; do
+        step "Beside the tests: ${name//_/ }" came_to "$name"
+    done
+    if "$test_python" -c "import dxt, pytest" >/dev/null 2>&1; then step "Python package" python_package; fi
+    if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; fi
     if cargo fmt --version >/dev/null 2>&1; then
         step "Format" cargo fmt --all --check
     else
         skip "format: rustfmt is not installed"
-    fi
-    step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
-    if cargo clippy --version >/dev/null 2>&1; then
-        step "Lints" cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
-    else
-        skip "lints: clippy is not installed"
     fi
     if have shellcheck; then
         step "Shell scripts" shellcheck -x "${shell_scripts[@]}"

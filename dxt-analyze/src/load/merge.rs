@@ -8,7 +8,7 @@ use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
-use crate::model::{FileId, Manner, Note, Stream};
+use crate::model::{FileId, Manner, Note, OverProcesses, Stream};
 use crate::text::paths::shown;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -97,6 +97,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         clock_shifts: shifted.map(|(node, &shift)| (node.clone(), shift)).collect(),
         nodes,
         ops: tables.ops,
+        over_processes: OverProcesses::of(&processes),
         processes,
         files,
         data_sets,

@@ -105,7 +105,8 @@ impl Run {
     /// Returns a file's id by name.
     #[must_use]
     pub fn file_named(&self, name: &str) -> Option<FileId> {
-        self.files.iter().position(|file| file.name == name).map(FileId::at)
+        let at = self.files.partition_point(|file| file.name.as_str() < name);
+        self.files.get(at).filter(|file| file.name == name).map(|_| FileId::at(at))
     }
 
     /// Iterates over all files and their ids.

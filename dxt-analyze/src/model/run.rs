@@ -3,6 +3,7 @@
 use super::ProcessId;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
+use super::over_processes::OverProcesses;
 use super::shape::Shape;
 use super::stream::Stream;
 use super::users::FileRanks;
@@ -262,6 +263,8 @@ pub struct Run {
     pub window: Option<(u64, u64)>,
     /// Thresholds for findings: the defaults or the user's.
     pub thresholds: Thresholds,
+    /// Counts and times over all processes.
+    pub(crate) over_processes: OverProcesses,
 }
 
 impl Run {
@@ -354,16 +357,7 @@ impl Run {
     /// job's start; (0, 0) if there are no calls.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
-        let mut span = (u64::MAX, 0);
-        for process in &self.processes {
-            let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
-            let missing =
-                process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));
-            for (start, end) in blocks.chain(missing) {
-                span.0 = span.0.min(start.saturating_add(process.shift_ns));
-                span.1 = span.1.max(end.saturating_add(process.shift_ns));
-            }
-        }
+        let mut span = self.over_processes.span;
         if let Some((from, until)) = self.window {
             span = (span.0.max(from), span.1.min(until));
         }
@@ -386,14 +380,21 @@ impl Run {
     /// Returns the access profiles that another tool counted for `process`, followed by the profiles of reduced records (one record that
     /// stands for several ranks).
     pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
-        let of_all = self.processes.iter().filter(|other| !other.reduction.is_none() && process.reduction.is_none());
+        let reduced = if process.reduction.is_none() { self.over_processes.reduced.as_slice() } else { &[] };
+        let of_all = reduced.iter().filter_map(|reduced| self.process(*reduced));
         process.whole.iter().chain(of_all.flat_map(|other| &other.whole))
     }
 
     /// Returns the number of ranks that the largest reduced record stands for; 0 without one.
     #[must_use]
     pub fn reduced_ranks(&self) -> u64 {
-        self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
+        self.over_processes.reduced_ranks
+    }
+
+    /// Returns the time from the job's start to its last end, in ns, at least 1.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.over_processes.end_ns.max(self.span().1).max(1)
     }
 
     /// Returns the memory alignment in bytes: the largest that any process reports, else the one that the log reports, else
@@ -423,10 +424,7 @@ impl Run {
     /// Returns the number of distinct ranks.
     #[must_use]
     pub fn ranks(&self) -> u64 {
-        let mut ranks: Vec<i32> = self.processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        (ranks.len() as u64).max(self.reduced_ranks())
+        self.over_processes.ranks.max(self.reduced_ranks())
     }
 
     /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds, and a missing call

@@ -1,8 +1,8 @@
 //! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading. Processes and blocks
 //! that are not selected are dropped, so that they are never decoded; streams are marked as selected or not.
 
-use super::FileId;
 use super::run::{Process, Run};
+use super::{FileId, OverProcesses};
 use crate::exit::UsageError;
 use crate::pattern::Pattern;
 use crate::text::units;
@@ -147,6 +147,7 @@ impl Run {
                 )
             ));
         }
+        self.over_processes = OverProcesses::of(&self.processes);
         self.window = selection.window;
         self.selection = selection.words;
     }

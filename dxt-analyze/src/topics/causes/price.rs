@@ -1,11 +1,10 @@
 //! What a finding saves of the job's run time, and how severe it is by that.
 
 use super::claim::Claim;
-use super::grid::{Entry, Grid};
+use super::grid::Grid;
 use super::replay::{Shortened, Work, saved_alone};
 use crate::findings::{Explains, Saving, Severity};
 use crate::shared::ratio::share;
-use crate::sum::Sum;
 
 /// What the job would save if calls were shortened.
 #[must_use]
@@ -34,11 +33,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
 
 /// `ns` of calls into the kernel and `outside_ns` of libraries besides: as a share of all time in the former, or in all that the program calls.
 fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
-    let time = |counts: &dyn Fn(&&Entry) -> bool| {
-        grid.entries.iter().filter(counts).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
-    };
-    let leaves = time(&|entry| entry.leaf);
-    let all = if outside_ns > 0.0 { leaves.max(time(&|entry| !entry.inside)) } else { leaves };
+    let all = if outside_ns > 0.0 { grid.leaf_ns.max(grid.called_ns) } else { grid.leaf_ns };
     let ns = (ns + outside_ns) as u64;
     Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
 }

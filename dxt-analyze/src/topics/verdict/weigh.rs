@@ -41,12 +41,18 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     let (phases, slots) = (Work::of(grid, false), Work::of(grid, true));
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
+    claims.iter_mut().for_each(|claim| claim.finding.saving = None);
     while !claims.is_empty() {
         claims.par_iter_mut().for_each(|claim| {
+            let mut has_changed = claim.finding.saving.is_none();
             for (index, ns) in &mut claim.shortened {
-                *ns = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
+                let rest = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
+                has_changed |= rest.to_bits() != ns.to_bits();
+                *ns = rest;
             }
-            price(grid, &phases, &slots, claim);
+            if has_changed {
+                price(grid, &phases, &slots, claim);
+            }
         });
         // What only says how calls are made is told of what no cause explains.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
@@ -99,6 +105,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         claims = others;
         for claim in claims.iter_mut().filter(|claim| is_part_of(&best, claim)) {
             claim.waiting_ns = (claim.waiting_ns - best.waiting_ns).max(0.0);
+            claim.finding.saving = None;
         }
         let also = same.into_iter().map(|claim| Finding { severity: Severity::Info, ..claim.finding }).collect();
         cards.push(Card { finding: best.finding, also });

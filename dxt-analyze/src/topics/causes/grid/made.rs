@@ -7,6 +7,7 @@ use super::regions::Regions;
 use super::stalled_once::{Stalls, counted_cell};
 use super::{Entry, Grid, helpers, made_together, split_files, weighted_quantile, whole_waits};
 use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
+use crate::sum::Sum;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::reading::at_work::AtWork;
 use crate::topics::causes::reading::cell::{Cell, Key, NO_TARGET, coarse};
@@ -150,11 +151,17 @@ impl<'a> Grid<'a> {
         };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
+        let time = |counts: fn(&Entry) -> bool| {
+            entries.iter().filter(|entry| counts(entry)).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
+        };
+        let (leaf_ns, called_ns) = (time(|entry| entry.leaf), time(|entry| !entry.inside));
         let mut grid = Self {
             run,
             slots,
             slots_of_cell: 1 << merged.min(SLOTS.ilog2()),
             entries,
+            leaf_ns,
+            called_ns,
             spread,
             at_once,
             threads,

@@ -48,6 +48,10 @@ pub struct Grid<'a> {
     pub slots_of_cell: usize,
     /// The cells, by process.
     pub entries: Vec<Entry>,
+    /// Time of all cells of calls that reach the system, ns.
+    pub(super) leaf_ns: u64,
+    /// Time of all cells of calls that the program makes itself, ns.
+    pub(super) called_ns: u64,
     /// Spread of the logarithm of single durations, mean over calls.
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.

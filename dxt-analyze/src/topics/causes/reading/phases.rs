@@ -37,7 +37,7 @@ pub struct Phases {
 /// From the job's start to its last end, ns.
 #[must_use]
 pub fn length(run: &Run) -> u64 {
-    run.processes.iter().map(|process| process.end_ns).fold(run.span().1, u64::max).max(1)
+    run.length_ns()
 }
 
 impl Phases {

@@ -125,6 +125,14 @@ fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
         return Vec::new();
     }
     let values = |of: &[&Member]| of.iter().map(|member| member.above).collect::<Vec<f64>>();
+    let most = |of: &[&Member]| of.iter().map(|member| member.above).fold(f64::NEG_INFINITY, f64::max);
+    let mut tops: Vec<(f64, u32)> = by.iter().map(|(node, of)| (most(of), *node)).collect();
+    tops.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // At most one node has all its ranks above those of all others: others' values are only collected for it.
+    let is_above = |(node, mine): &(&u32, &Vec<&Member>)| {
+        let others = tops.iter().find(|(_, other)| other != *node).map_or(f64::NEG_INFINITY, |(top, _)| *top);
+        mine.iter().all(|member| member.above > others)
+    };
     let one = |(node, mine): (&u32, &Vec<&Member>)| {
         let others: Vec<f64> = by.iter().filter(|(other, _)| *other != node).flat_map(|(_, of)| values(of)).collect();
         let calls = mine.iter().map(|member| member.calls).fold(0, u64::saturating_add);
@@ -134,7 +142,7 @@ fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
         }
         Some(StandsOff { units: vec![Unit::Node(*node)], odd, among: by.len(), calls })
     };
-    by.iter().filter_map(one).collect()
+    by.iter().filter(is_above).filter_map(one).collect()
 }
 
 /// Whether there is a gap between the slow and the others, as wide as a good part of what these spread: who is always the last of a queue is next to the one before.
