@@ -40,7 +40,6 @@ mod tests {
         DXT-C010
         DXT-C011
         DXT-C012
-        DXT-C013
         DXT-C014
         DXT-C015
         DXT-C016
@@ -54,7 +53,6 @@ mod tests {
         DXT-C024
         DXT-C025
         DXT-C026
-        DXT-C027
         DXT-C028
         DXT-C029
         DXT-C030
@@ -66,7 +64,6 @@ mod tests {
         DXT-C036
         DXT-C037
         DXT-C038
-        DXT-C039
         DXT-D001
         DXT-D002
         DXT-D003
@@ -81,14 +78,12 @@ mod tests {
         DXT-I001
         DXT-I002
         DXT-I003
-        DXT-I004
         DXT-I005
         DXT-I006
         DXT-L001
         DXT-L002
         DXT-L003
         DXT-L005
-        DXT-L006
         DXT-L007
         DXT-L008
         DXT-L009
