@@ -5,16 +5,16 @@ mod codes;
 mod evidence;
 mod saving;
 mod title;
+mod words;
 
 pub(crate) use codes::codes;
 pub use codes::{Code, Explanation};
 pub use evidence::{About, Evidence, Reason, said};
 pub use saving::{Explains, Saving};
-pub(crate) use title::Addition;
 pub use title::Title;
+pub(crate) use words::Words;
 
 use crate::thresholds::Thresholds;
-use crate::words::Words;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! Data model of a loaded job: its tables, the tool that recorded it, and the user's selection.
 
+pub mod class;
 pub mod content;
 pub mod converted;
 pub(crate) mod details;
@@ -17,6 +18,7 @@ pub mod stream;
 pub mod users;
 mod workers;
 
+pub use class::{CLASSES, Class};
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use ids::{FileId, ProcessId, StreamIx};
 pub use manner::Manner;

@@ -89,30 +89,6 @@ impl Origin {
             units::count(count)
         )
     }
-
-    /// Returns the title of a finding on `count` operations without segments.
-    #[must_use]
-    pub fn missing_title(self, count: u64) -> String {
-        let operations = units::counted(count, "operation");
-        match self {
-            Self::Trace => format!("{operations} {} recorded only as counters", units::agree(count, "is", "are")),
-            Self::Darshan => format!("{operations} {} no DXT segment", units::agree(count, "has", "have")),
-        }
-    }
-
-    /// Returns the advice on operations without segments; `filtered` as for [`Self::missing`].
-    #[must_use]
-    pub const fn missing_hint(self, filtered: bool) -> &'static str {
-        match (self, filtered) {
-            (Self::Trace, true) => {
-                "to record every operation, remove the filter and, if needed, set DXT_BUFFER_MAX higher"
-            }
-            (Self::Trace, false) => "set DXT_BUFFER_MAX higher to record every operation",
-            (Self::Darshan, _) => {
-                "set DARSHAN_MODMEM higher, or trace fewer files (DXT_TRIGGER_CONF_PATH, or a configuration file), to record every operation"
-            }
-        }
-    }
 }
 
 /// Rule that says which operations of a trace have segments by design. All others have only counters, and nothing is missing. The command

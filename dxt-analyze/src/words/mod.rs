@@ -2,18 +2,14 @@
 //! makes sentences of findings. `sentences.txt` has every sentence once, made from sample facts, for reviewers: change a sentence here, run
 //! the test with `DXT_BLESS=1`, and read the difference.
 
-use crate::findings::{Evidence, Title};
+pub(crate) mod calls;
+pub(crate) mod completeness;
+pub(crate) mod outliers;
+pub(crate) mod outside;
+pub(crate) mod units;
+pub(crate) mod verdict;
 
-/// Sentences of a finding.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    /// Sentence that names subject, place and amount.
-    pub(crate) title: Title,
-    /// Sentences that support it, with their subjects.
-    pub(crate) evidence: Vec<Evidence>,
-    /// What to change; empty if nothing is advised.
-    pub(crate) hint: String,
-}
+pub(crate) use crate::findings::Words;
 
 #[cfg(test)]
 mod tests {
@@ -27,7 +23,8 @@ mod tests {
     pub(crate) type Sample = (Code, Words);
 
     /// Samples of all topics.
-    const SAMPLES: [fn() -> Vec<Sample>; 0] = [];
+    const SAMPLES: [fn() -> Vec<Sample>; 6] =
+        [calls::samples, completeness::samples, outliers::samples, outside::samples, units::samples, verdict::samples];
 
     /// Codes without samples. Delete an entry once its sentences are made here; never add one.
     const LEFT: &str = "
@@ -43,7 +40,6 @@ mod tests {
         DXT-C010
         DXT-C011
         DXT-C012
-        DXT-C013
         DXT-C014
         DXT-C015
         DXT-C016
@@ -57,7 +53,6 @@ mod tests {
         DXT-C024
         DXT-C025
         DXT-C026
-        DXT-C027
         DXT-C028
         DXT-C029
         DXT-C030
@@ -69,7 +64,6 @@ mod tests {
         DXT-C036
         DXT-C037
         DXT-C038
-        DXT-C039
         DXT-D001
         DXT-D002
         DXT-D003
@@ -84,63 +78,42 @@ mod tests {
         DXT-I001
         DXT-I002
         DXT-I003
-        DXT-I004
         DXT-I005
         DXT-I006
         DXT-L001
         DXT-L002
         DXT-L003
-        DXT-L004
         DXT-L005
-        DXT-L006
         DXT-L007
         DXT-L008
         DXT-L009
         DXT-L010
-        DXT-O001
-        DXT-O002
-        DXT-O003
-        DXT-O004
-        DXT-O005
         DXT-S001
         DXT-S002
         DXT-S003
         DXT-S004
         DXT-S005
-        DXT-T001
-        DXT-T002
-        DXT-V001
-        DXT-V002
-        DXT-V003
-        DXT-V004
         DXT-V005
         DXT-V006
         DXT-V007
-        DXT-V008
         DXT-V009
         DXT-V010
-        DXT-V011
-        DXT-V012
         DXT-V013
         DXT-V014
         DXT-V015
-        DXT-V016
         DXT-V017
         DXT-V018
-        DXT-V019
         DXT-V020
         DXT-V021
         DXT-V022
         DXT-V023
         DXT-V024
         DXT-V025
-        DXT-V026
         DXT-V027
         DXT-V028
         DXT-V029
         DXT-V030
         DXT-V031
-        DXT-V032
         DXT-V033
         DXT-V034
         DXT-V035

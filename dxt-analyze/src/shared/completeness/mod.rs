@@ -5,13 +5,14 @@ mod codes;
 
 pub use codes::CODES;
 
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::model::filters::{self, Filters};
 use crate::model::{FileId, Origin, Problem, Process, Run};
 use crate::render::Part;
 use crate::scan::Lost;
 use crate::text::layers::layer;
 use crate::text::units;
+use crate::words::completeness::{Damage, damaged, folded};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -233,32 +234,20 @@ impl Completeness {
         self.notes.iter().filter(|note| [spool::CUT_SHORT, spool::MAY_BE_TWICE].contains(&note.what.as_str()))
     }
 
-    /// Returns one line that describes the damage; it lists only kinds of loss that occurred.
-    fn damage(&self) -> String {
-        let lost = [
-            (self.lost_segments, "segment", "lost"),
-            (self.lost_processes, "process", "lost"),
-            (self.absent_ranks, "rank", "absent"),
-            (self.segments_without_stream, "segment", "of an unknown file"),
-        ];
-        let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
-            format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
-        });
-        let lost: Vec<String> = lost.collect();
-        let noun = self.origin.noun();
-        if !lost.is_empty() {
-            return format!("the {noun} is incomplete: {}", lost.join(", "));
+    /// Returns the damage as facts.
+    fn damage(&self) -> Damage<'_> {
+        Damage {
+            origin: self.origin,
+            lost_segments: self.lost_segments,
+            lost_processes: self.lost_processes,
+            absent_ranks: self.absent_ranks,
+            segments_without_stream: self.segments_without_stream,
+            lost_blocks: self.lost_blocks,
+            unread_files: self.unread_files,
+            problem_count: self.problem_count,
+            problems: &self.problems,
+            inexact: self.of_spool().next().map(|note| (note.count, note.what.as_str())),
         }
-        if self.unread_files > 0 && self.unread_files == self.problem_count {
-            let (files, are) =
-                (units::counted(self.unread_files, "file"), units::agree(self.unread_files, "is", "are"));
-            return format!("{files} of the inputs {are} left out: no part of the content can be read");
-        }
-        if let Some(note) = self.of_spool().next().filter(|_| self.problem_count == 0 && self.lost_blocks == 0) {
-            return format!("the {noun} is not exact: {} {}", units::count(note.count), note.what);
-        }
-        let places = units::counted(self.problem_count.max(self.lost_blocks), "place");
-        format!("the {noun} is damaged in {places}; no segment is known to be lost")
     }
 
     /// Returns a prefix for sums and shares: `at least ` if they are lower bounds, else nothing.
@@ -377,33 +366,12 @@ impl Completeness {
     pub fn findings(&self) -> Vec<Finding> {
         let mut out = Vec::new();
         if self.damaged() {
-            let problems = self.problems.iter().take(3).map(|p| {
-                let about = About { file: Some(p.file.clone()), offset: Some(p.offset), ..About::default() };
-                Evidence::of(format!("{} at byte {}: {}", p.file, p.offset, p.what), about)
-            });
-            let evidence: Vec<Evidence> = problems.collect();
-            out.push(Finding {
-                code: Code::DAMAGED,
-                about: About::of_first(&evidence),
-                severity: Severity::High,
-                title: self.damage().into(),
-                evidence,
-                cost_ns: None,
-                saving: None,
-                hint: "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds".into(),
-            });
+            out.push(Finding { severity: Severity::High, ..Finding::new(Code::DAMAGED, damaged(&self.damage())) });
         }
         if self.missing_segments > 0 {
-            out.push(Finding {
-                code: Code::FOLDED,
-                about: About { calls: Some(self.missing_segments), ..About::default() },
-                severity: Severity::Info,
-                title: self.origin.missing_title(self.missing_segments).into(),
-                evidence: Vec::new(),
-                cost_ns: None,
-                saving: None,
-                hint: self.origin.missing_hint(filters::count_operations(&self.filters)).into(),
-            });
+            let words = folded(self.origin, self.missing_segments, filters::count_operations(&self.filters));
+            let about = About { calls: Some(self.missing_segments), ..About::default() };
+            out.push(Finding::new(Code::FOLDED, words).with(about));
         }
         out
     }
@@ -448,8 +416,8 @@ mod tests {
             ),
         ] {
             let missing = missing(count, origin);
-            assert_eq!(missing.damage(), damage);
-            assert_eq!(origin.missing_title(count), title);
+            assert_eq!(damaged(&missing.damage()).title.to_string(), damage);
+            assert_eq!(folded(origin, count, false).title.to_string(), title);
             let sentences = missing.sentences();
             assert!(sentences.first().is_some_and(|first| first.starts_with(about)), "{sentences:?}");
             assert_eq!(sentences.last().map(String::as_str), Some(more));

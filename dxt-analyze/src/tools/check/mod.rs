@@ -15,6 +15,7 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::sum::Sum;
 use crate::text::paths::shown;
 use crate::text::units;
+use crate::words::completeness::record_all;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -192,7 +193,8 @@ fn one(input: &Input) -> FileCheck {
         FileState::Complete => None,
         FileState::Folded => {
             let filters = filters::active(input.trace.job.settings.iter());
-            Some(Origin::of(&input.trace.job.settings).missing_hint(filters::count_operations(&filters)).to_owned())
+            let origin = Origin::of(&input.trace.job.settings);
+            Some(record_all(origin, filters::count_operations(&filters)).to_owned())
         }
         FileState::Cut => Some(
             "every command reads the part that is there; was the disk full, or the program killed while it wrote the trace?"

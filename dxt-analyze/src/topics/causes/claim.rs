@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
 use crate::model::FileId;
-use crate::text::units as show;
+use crate::words::units::lost_on;
 
 /// A finding and the calls that it explains.
 #[derive(Clone, Debug)]
@@ -54,13 +54,7 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     }
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let name = grid.run.file(*file)?.name.clone();
-    let words = format!(
-        "{:.0} % of the lost time on {name}; {} in total",
-        ns * 100.0 / all.max(1.0),
-        show::counted(by.len() as u64, "file")
-    );
-    Some(words.into())
+    Some(lost_on(&grid.run.file(*file)?.name, ns * 100.0 / all.max(1.0), by.len() as u64))
 }
 
 /// A finding whose price is not known yet.

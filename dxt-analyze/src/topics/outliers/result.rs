@@ -5,15 +5,15 @@ use super::distribution::{GroupSample, Metric};
 use super::row::OutlierRow;
 use super::shared_traits::{Population, shared_traits};
 use super::units::stragglers::Straggler;
-use super::units::{UnitGroup, UnitKind, UnitRow, Verdict};
+use super::units::{UnitGroup, UnitKind, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Finding, Severity, Words};
 use crate::model::{FileLayout, Run};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
 use crate::shared::stats::BoxPlot;
-use crate::text::units as show;
 use crate::thresholds::Thresholds;
+use crate::words::outliers::{self as words, Beyond};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -156,44 +156,30 @@ pub fn operation_findings(
         }
         let mut rows: Vec<&OutlierRow> = group.rows.iter().collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.end_ns - row.start_ns), row.rank, row.start_ns, row.offset));
-        let evidence = rows.iter().take(3).map(|row| {
-            let place = if row.offset < 0 { String::new() } else { format!("at offset {} ", row.offset) };
-            let words = format!(
-                "rank {} on {}: {} {place}of {} took {}",
-                row.rank,
-                row.node,
-                show::bytes(row.length),
-                row.file,
-                show::duration(row.end_ns - row.start_ns)
-            );
-            Evidence::of(words, row.about())
-        });
+        let slowest = rows.iter().take(3).map(|row| slow_operation(row)).collect();
         let traits = populations.get(&group.group).map(|population| shared_traits(&group.rows, population, least));
-        let beyond = match metric {
-            Metric::Bandwidth => format!("slower than {}", show::rate(group.plot.low_fence)),
-            Metric::Duration => format!("longer than {}", show::duration(group.plot.high_fence.max(0.0) as u64)),
+        let words = words::slow_operations(&words::SlowOperations {
+            operation: group.group.title(),
+            outliers: group.outliers,
+            sample: group.sample,
+            beyond: match metric {
+                Metric::Bandwidth => Beyond::Rate(group.plot.low_fence),
+                Metric::Duration => Beyond::Time(group.plot.high_fence.max(0.0) as u64),
+            },
+            listed: group.rows.len(),
+            traits: traits.unwrap_or_default(),
+            slowest,
+        });
+        let about = About {
+            operation: Some(group.group.title()),
+            calls: Some(group.outliers),
+            time_ns: Some(group.extra_ns),
+            ..About::default()
         };
         Some(Finding {
-            code: Code::SLOW_OPERATIONS,
-            about: About {
-                operation: Some(group.group.title()),
-                calls: Some(group.outliers),
-                time_ns: Some(group.extra_ns),
-                ..About::default()
-            },
             severity: Severity::of_cost(group.extra_ns, io_ns, least),
-            title: format!(
-                "{} of {} {} operations {}: {beyond}",
-                show::count(group.outliers),
-                show::count(group.sample),
-                group.group.title(),
-                show::agree(group.outliers, "is an outlier", "are outliers")
-            ).into(),
-            evidence: traits.into_iter().flatten().map(Evidence::from).chain(evidence).collect(),
             cost_ns: Some(group.extra_ns),
-            saving: None, hint: "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
-                   or rank to its host, one time window to other jobs or to a burst of this job"
-                .into(),
+            ..Finding::new(Code::SLOW_OPERATIONS, words).with(about)
         })
     };
     groups.iter().filter_map(finding).collect()
@@ -202,67 +188,55 @@ pub fn operation_findings(
 /// Returns findings on slow units; `io_ns` is the time that all processes spent in the compared operations.
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
-    let (code, hint) = match kind {
-        UnitKind::Rank => (
-            Code::SLOW_RANK,
-            "compare the rank's node and offsets with those of other ranks; `--by node` distinguishes a slow node from a slow rank",
-        ),
-        UnitKind::Node => (
-            Code::SLOW_NODE,
-            "have the node checked (network link, client settings), or exclude the node from the next job",
-        ),
-        UnitKind::Target => (
-            Code::SLOW_TARGET,
-            "report the target to the file system's administrators; place the file on other targets with `lfs setstripe -o` or `lfs migrate`",
-        ),
-        UnitKind::File => (Code::SLOW_FILE, "see how the file is accessed with `stripes` and `outliers --by op`"),
+    type Says = fn(&words::SlowUnit) -> Words;
+    let (code, says): (Code, Says) = match kind {
+        UnitKind::Rank => (Code::SLOW_RANK, words::slow_rank),
+        UnitKind::Node => (Code::SLOW_NODE, words::slow_node),
+        UnitKind::Target => (Code::SLOW_TARGET, words::slow_target),
+        UnitKind::File => (Code::SLOW_FILE, words::slow_file),
     };
     let mut out = Vec::new();
     for group in groups.iter().filter(|group| group.outliers > 0) {
-        let title = |row: &UnitRow| {
-            format!(
-                "{} {} is {} times slower than the median of {} {}s in {}{}",
-                kind.word(),
-                row.unit,
-                show::times(row.slower),
-                group.sample,
-                kind.word(),
-                group.group.title(),
-                group
-                    .window
-                    .map(|(from, until)| format!(" from {} s to {} s", show::seconds(from), show::seconds(until)))
-                    .unwrap_or_default()
-            )
-        };
         let first = out.len();
         for row in group.rows.iter().filter(|row| row.outlier).take(LISTED) {
             let cost = u64::try_from(row.extra_ns).unwrap_or(0);
             let about = About { operation: Some(group.group.title()), ..row.about(kind) };
+            let words = says(&words::SlowUnit {
+                unit: row.unit.clone(),
+                slower: row.slower,
+                sample: group.sample,
+                operation: group.group.title(),
+                window_ns: group.window,
+                operations: row.operations,
+                bytes: row.bytes,
+                time_ns: row.time_ns,
+                z: row.z.unwrap_or(0.0),
+                p: row.p.unwrap_or(1.0),
+                about: about.clone(),
+            });
             out.push(Finding {
-                code,
-                about: About { span_ns: group.window, ..about.clone() },
                 severity: Severity::of_cost(cost, io_ns, least),
-                title: title(row).into(),
-                evidence: vec![Evidence::of(
-                    format!(
-                        "{}, {} in {}, modified z-score {:.1}, p-value {:.1e}",
-                        show::counted(row.operations, "operation"),
-                        show::bytes(row.bytes),
-                        show::duration(row.time_ns),
-                        row.z.unwrap_or(0.0),
-                        row.p.unwrap_or(1.0)
-                    ),
-                    about,
-                )],
                 cost_ns: Some(cost),
-                saving: None,
-                hint: hint.into(),
+                ..Finding::new(code, words).with(About { span_ns: group.window, ..about })
             });
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);
         if let (Some(last), true) = (out.last_mut(), more > 0) {
-            last.evidence.push(format!("and {} of this kind", show::counted(more, "more outlier")).into());
+            last.evidence.push(words::more_outliers(more));
         }
     }
     out
+}
+
+/// Returns a slow operation as the subject of sentences and of findings.
+fn slow_operation(row: &OutlierRow) -> (words::Operation, About) {
+    let operation = words::Operation {
+        rank: row.rank,
+        node: row.node.clone(),
+        file: row.file.clone(),
+        offset: row.offset,
+        length: row.length,
+        took_ns: row.end_ns - row.start_ns,
+    };
+    (operation, row.about())
 }

@@ -4,8 +4,8 @@
 use super::row::OutlierRow;
 use crate::model::{FileId, FileLayout, Run, Users};
 use crate::shared::groups::{Group, group_of};
-use crate::text::units;
 use crate::thresholds::Thresholds;
+use crate::words::outliers::Shared;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
@@ -59,27 +59,27 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
     groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
 }
 
-/// Describes the traits that the slow operations in `rows` share. Of each kind of trait (rank, node, ...), names the most frequent value
-/// if its frequency exceeds chance.
+/// Returns the traits that the slow operations in `rows` share: of each kind of trait (rank, node, ...) the most frequent value, if its
+/// frequency exceeds chance.
 #[must_use]
-pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<String> {
+pub(crate) fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<Shared> {
     if (rows.len() as u64) < least.shared_trait_min {
         return Vec::new();
     }
     let mut out = Vec::new();
-    let mut say = |what: &str, names: Vec<String>, of: u64| {
+    let mut add = |what: &'static str, names: Vec<String>, of: u64| {
         if let Some((name, count)) = most_common(names) {
             let share = count as f64 / rows.len() as f64;
             if of > 1 && share >= least.shared_trait_share && share * of as f64 >= least.shared_trait_excess {
-                out.push(format!("{count} of the {} slowest operations are on {what} {name}", rows.len()));
+                out.push(Shared::Unit { what, name, count });
             }
         }
     };
     let of = |value: fn(&OutlierRow) -> Option<String>| rows.iter().filter_map(value).collect::<Vec<String>>();
-    say("rank", of(|row| (row.rank >= 0).then(|| row.rank.to_string())), population.ranks);
-    say("node", of(|row| Some(row.node.clone())), population.nodes);
-    say("OST", of(|row| row.ost.map(|ost| ost.to_string())), population.targets);
-    say("file", of(|row| Some(row.file.clone())), population.files);
+    add("rank", of(|row| (row.rank >= 0).then(|| row.rank.to_string())), population.ranks);
+    add("node", of(|row| Some(row.node.clone())), population.nodes);
+    add("OST", of(|row| row.ost.map(|ost| ost.to_string())), population.targets);
+    add("file", of(|row| Some(row.file.clone())), population.files);
     out.extend(moment(rows, population.span_ns, least));
     out
 }
@@ -92,21 +92,15 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-/// Describes the shortest time span in which enough of the slow operations began; `None` if that may be chance.
-fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<String> {
+/// Returns the shortest time span in which enough of the slow operations began; `None` if that may be chance.
+fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<Shared> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();
     let enough = (starts.len() as f64 * least.shared_trait_share).ceil() as usize;
     let spans = starts.windows(enough.max(1)).filter_map(|part| Some((*part.first()?, *part.last()?)));
     let (from, until) = spans.min_by_key(|(from, until)| until - from)?;
-    (span_ns > 0 && (until - from) as f64 <= span_ns as f64 * least.shared_moment_share).then(|| {
-        format!(
-            "{enough} of the {} slowest operations began between {} s and {} s of the run",
-            rows.len(),
-            units::seconds(from),
-            units::seconds(until)
-        )
-    })
+    let is = span_ns > 0 && (until - from) as f64 <= span_ns as f64 * least.shared_moment_share;
+    is.then_some(Shared::Moment { from_ns: from, until_ns: until, count: enough })
 }
 
 #[cfg(test)]
@@ -134,14 +128,12 @@ mod tests {
         let all = Population { ranks: 8, nodes: 2, targets: 4, files: 1, span_ns: 1_000_000_000 };
         let rows: Vec<OutlierRow> =
             (0..8).map(|i| row(i, if i < 4 { "a" } else { "b" }, 3, i as u64 * 100_000_000)).collect();
-        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), ["8 of the 8 slowest operations are on OST 3"]);
+        let unit = |what, name: &str| Shared::Unit { what, name: name.into(), count: 8 };
+        assert_eq!(shared_traits(&rows, &all, &Thresholds::default()), [unit("OST", "3")]);
         let rows: Vec<OutlierRow> = (0..8).map(|i| row(5, "b", i, 400_000_000 + u64::from(i))).collect();
         let said = shared_traits(&rows, &all, &Thresholds::default());
-        assert_eq!(
-            said[..2],
-            ["8 of the 8 slowest operations are on rank 5", "8 of the 8 slowest operations are on node b"]
-        );
-        assert!(said[2].contains("4 of the 8 slowest operations began between 0.4"), "{said:?}");
+        assert_eq!(said[..2], [unit("rank", "5"), unit("node", "b")]);
+        assert!(matches!(said[2], Shared::Moment { from_ns: 400_000_000.., count: 4, .. }), "{said:?}");
         assert!(shared_traits(&rows[..3], &all, &Thresholds::default()).is_empty());
     }
 }

@@ -1,11 +1,11 @@
 //! A program that computes and does I/O by turns, where nothing else is to blame for the time of its I/O: both could go on at once. That is
 //! another program rather than a fault of this one, so it is worth knowing and no more.
 
-use crate::findings::{About, Code, Evidence, Explains, Finding, Saving, Severity};
-use crate::text::units;
+use crate::findings::{About, Code, Explains, Finding, Saving};
 use crate::topics::Whole;
 use crate::topics::causes::class::Class;
 use crate::topics::ledger::busy::has_threads;
+use crate::words::verdict::by_turns;
 
 /// Share of the run time that might be saved, from which it is said.
 const LEAST: f64 = 0.1;
@@ -47,36 +47,16 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     if (saves_ns as f64) < run_ns as f64 * LEAST {
         return None;
     }
-    let (what, hint) = if read > write {
-        (
-            "reads",
-            "prefetch the next piece while computing: a thread, posix_fadvise(POSIX_FADV_WILLNEED), aio or MPI_File_iread, with two alternating buffers",
-        )
-    } else {
-        (
-            "writes",
-            "write less often, or while computing the next step: a thread, aio or MPI_File_iwrite_at with two alternating buffers, HDF5's asynchronous connector",
-        )
-    };
-    let evidence = format!(
-        "{} of I/O and {} of computing per process on average, in {}",
-        units::duration(io_ns),
-        units::duration(computes_ns),
-        units::counted(bursts, "burst")
-    );
+    let reads = read > write;
+    let operation = if reads { "reads" } else { "writes" };
     Some(Finding {
-        code: Code::BY_TURNS,
-        about: About { operation: Some(what.into()), ..About::default() },
-        severity: Severity::Info,
-        title: format!("nothing stands out; {what} alternate with computing {bursts} times and could overlap").into(),
-        evidence: vec![Evidence::from(evidence)],
-        cost_ns: None,
         saving: Some(Saving {
             saves_ns,
             saves_low_ns: None,
             saves_high_ns: None,
             explains: Explains { time_ns: 0, millionths: 0 },
         }),
-        hint: hint.into(),
+        about: About { operation: Some(operation.into()), ..About::default() },
+        ..Finding::new(Code::BY_TURNS, by_turns(reads, bursts, io_ns, computes_ns))
     })
 }

@@ -5,7 +5,7 @@ use super::aggregators;
 use super::by_turns::takes_turns;
 use super::mended::{DATA, Mended, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
-use crate::findings::{Addition, Code, Finding, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
@@ -15,6 +15,7 @@ use crate::topics::causes::replay::{Shortened, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
+use crate::words::verdict::serialized;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -152,7 +153,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             let always = finding.code == Code::SERIALISED;
             let mut finding = finding.clone();
             if always {
-                finding.title.add(Addition::Serialized);
+                finding.title = serialized(&finding.title);
             }
             return takes_turns(self.grid, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });

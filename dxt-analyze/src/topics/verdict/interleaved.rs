@@ -1,9 +1,10 @@
 //! Small writes of ranks that lie between each other in a file's stripes, whose locks so pass from one to the next: that the writes are small, and that
 //! they share stripes, is one fault and not two.
 
-use crate::findings::{About, Addition, Code, Title};
+use crate::findings::{About, Code, Title};
 use crate::topics::causes::claim::Claim;
 use crate::topics::stripes::parts::FilePart;
+use crate::words::verdict::same_calls;
 use std::collections::BTreeSet;
 
 /// Part of the cells of writes that share stripes which are of the small ones, at least.
@@ -27,7 +28,7 @@ pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePa
         let mine = of(claim);
         let is = |theirs: &BTreeSet<u32>| theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * MOST;
         if let Some((.., title)) = sharing.iter().find(|(theirs, ..)| is(theirs)) {
-            claim.finding.title.add(Addition::SameCalls(title.clone()));
+            claim.finding.title = same_calls(&claim.finding.title, title);
         }
     }
 }
@@ -35,21 +36,18 @@ pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Title;
-    use crate::topics::causes::claim::finding;
+    use crate::findings::{Finding, Words};
 
     #[test]
     fn small_writes_are_told_with_the_stripes_that_they_share() {
         let claim = |code: Code, title: &str, of: &[u32]| {
             let shortened = of.iter().map(|index| (*index, 1.0)).collect();
-            Claim::new(finding(code, title.to_owned(), Vec::new(), ""), shortened)
+            Claim::new(Finding::new(code, Words::new(title, Vec::new(), "")), shortened)
         };
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
         told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
-        let mut expected = Title::from("small");
-        expected.add(Addition::SameCalls("2 stripes of f".into()));
         let titles = claims.map(|claim| claim.finding.title.to_string());
-        assert_eq!(titles, [expected.to_string(), "elsewhere".to_owned()]);
+        assert_eq!(titles, ["small; 2 stripes of f", "elsewhere"]);
     }
 }

@@ -1,10 +1,11 @@
 //! The same said of several files: where each is another rank's, mending one saves nothing, since all wait for the others; mending all does.
 
-use crate::findings::{Addition, Code, Evidence};
+use crate::findings::{Code, Evidence};
 use crate::limits::NAMED_EXAMPLES;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::{Shortened, Work};
+use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times more that they save together than one by one, from which they are one finding.
@@ -44,7 +45,7 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let others = alike.split_off(1);
     let Some(mut first) = alike.pop() else { return others };
     let more = (others.len() as u64).saturating_add(unnamed);
-    first.finding.title.add(Addition::OtherFiles(more));
+    first.finding.title = and_other_files(&first.finding.title, more);
     first.finding.cost_ns = others
         .iter()
         .map(|claim| claim.finding.cost_ns)

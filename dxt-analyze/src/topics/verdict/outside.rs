@@ -1,14 +1,14 @@
 //! Time of MPI-IO calls outside of system calls: exchanging data, waiting inside the library, copies. By the ledger, less what other ranks wait
 //! for the slowest one's system calls.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
-use crate::text::units;
 use crate::topics::Whole;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
+use crate::words::outside::{Outside, outside_posix};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
@@ -132,84 +132,30 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let views = views(grid).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
     let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
     let saves = (all_of_it + in_views - held - copied.max(exchanged)).max(0.0) * fewer;
-    let percent = part * 100.0;
-    let what = format!(
-        "{}{} {}",
-        match (way.collective, grid.run.ranks() > 1) {
-            (true, _) => "collective ",
-            (false, true) => "independent ",
-            (false, false) => "",
-        },
-        if way.hdf5 { "HDF5" } else { "MPI-IO" },
-        class.plural()
-    );
-    // One process waits for no other.
-    let alone = grid.run.ranks() < 2;
-    let doing = if alone && way.hdf5 {
-        "in HDF5 itself: compression and other filters, conversion, filling, copies"
-    } else if alone {
-        "in the library itself: copies, data sieving"
-    } else if way.hdf5 {
-        "waiting for each other, communication, HDF5's own work"
-    } else {
-        "communication, locks, copies"
-    };
     let small = mean_bytes < SMALL;
-    let title = if small {
-        format!(
-            "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX ({doing})",
-            units::count(sum.calls),
-            units::bytes(mean_bytes)
-        )
-    } else {
-        format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
-    };
-    let title = if in_views > all_of_it {
-        format!("{title}; setting file views takes more: {}", units::duration(in_views as u64))
-    } else {
-        title
-    };
-    let words = format!(
-        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved",
-        units::duration(sum.time as u64),
-        units::counted(sum.calls, "call"),
-        units::duration(sum.inside as u64),
-        units::bytes(sum.bytes)
-    );
-    let about = About { calls: small.then_some(sum.calls), ..About::default() };
-    let about = About { operation: Some(what), time_ns: Some(sum.time as u64), ..about };
-    let mut evidence = vec![Evidence::of(words, about.clone())];
-    evidence.extend(views.map(|views| {
-        let (time, calls) = (units::duration(views.time as u64), units::counted(views.calls, "call"));
-        Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
-    }));
-    evidence.extend(one_stripe(whole, grid));
-    let hint = if small && way.collective {
-        "combine the pieces of several calls into one: each call waits for all ranks and exchanges data, however few bytes it moves"
-    } else if small {
-        "read and write larger pieces: each call costs the same however few bytes it moves"
-    } else if way.collective && !way.hdf5 {
-        "check the number of aggregators (cb_nodes) and the size of their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
-         files over more targets"
-    } else if way.hdf5 && way.collective {
-        "use larger selections, whole chunks and the file's own datatype: besides moving bytes, HDF5 fills, compresses and converts data, sets a view for each \
-         call and waits for the slowest rank"
-    } else if way.hdf5 && alone {
-        "reduce HDF5's own work: use a lower compression level or a faster filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
-         in memory, and no fill values for data that are written anyway (H5Pset_fill_time)"
-    } else if way.hdf5 {
-        "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: each independent call locks, copies and waits separately"
-    } else if class == Class::Read {
-        "make the calls collective (MPI_File_read_at_all) or larger: each independent call locks, copies and waits separately"
-    } else {
-        "make the calls collective (MPI_File_write_at_all) or larger: each independent call locks, copies and waits separately"
-    };
+    let about = About { calls: small.then_some(sum.calls), time_ns: Some(sum.time as u64), ..About::default() };
+    let words = outside_posix(&Outside {
+        class,
+        hdf5: way.hdf5,
+        collective: way.collective,
+        alone: grid.run.ranks() < 2,
+        share: part,
+        calls: sum.calls,
+        bytes: sum.bytes,
+        small,
+        time_ns: sum.time as u64,
+        inside_ns: sum.inside as u64,
+        views: views.map(|views| (views.calls, views.time as u64)),
+        more_in_views_ns: (in_views > all_of_it).then_some(in_views as u64),
+        one_stripe: one_stripe(whole, grid),
+        about,
+    });
     let code = match (way.collective, way.hdf5) {
         (true, true) => Code::HDF5_COLLECTIVE,
         (true, false) => Code::COMMUNICATION,
         (false, _) => Code::OUTSIDE_POSIX,
     };
-    let finding = finding(code, title, evidence, hint).with(about);
+    let finding = Finding::new(code, words);
     Some(Claim {
         waiting_ns: saves,
         outside_ns: outside(sum) + in_views * processes,
@@ -259,8 +205,8 @@ fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Large files with a single stripe, in words.
-fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<Evidence> {
+/// Number of large files with a single stripe, and bytes of the largest.
+fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write)) {
         let sum = bytes.entry(entry.file).or_default();
@@ -276,13 +222,5 @@ fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<Evidence> {
         .iter()
         .filter(|(file, bytes)| **bytes >= MUCH && single(**file).is_some())
         .fold((0_u64, 0_u64), |(count, most), (_, bytes)| (count + 1, most.max(*bytes)));
-    (count > 0).then(|| {
-        format!(
-            "{} of up to {} {} one stripe each: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
-            units::counted(count, "file"),
-            units::bytes(most),
-            units::agree(count, "has", "have")
-        )
-        .into()
-    })
+    (count > 0).then_some((count, most))
 }

@@ -1,15 +1,15 @@
 //! Asynchronous operations that nothing overlaps: the program waits for them as soon as it has handed them over, or hands them over in calls that
 //! do the work themselves.
 
-use crate::findings::{About, Code, Evidence, Finding};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, Process, ProcessId, Run};
-use crate::text::units;
 use crate::topics::Whole;
-use crate::topics::causes::claim::{self, Claim};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, split_files};
 use crate::topics::ledger::busy::has_threads;
 use crate::topics::ledger::result::waits_on_record;
+use crate::words::verdict::{NoOverlap, no_overlap};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -113,55 +113,22 @@ fn is_wait(entry: &Entry) -> bool {
 }
 
 fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
-    let what = if sum.of_mpi > sum.all / 2.0 { "nonblocking MPI-IO" } else { "asynchronous I/O" };
-    let hands = sum.handing_over >= sum.all * HANDING_OVER;
-    let time = units::duration(sum.all as u64);
-    let title = if hands {
-        format!(
-            "{what} runs inside the calls that should only start it: {} in these calls",
-            units::duration(sum.handing_over as u64)
-        )
-    } else {
-        format!("the program waits {time} for {what} right after starting it, and computes nothing in between")
-    };
-    let hint = match (hands, sum.of_mpi > sum.all / 2.0) {
-        (true, true) => {
-            "use your own thread with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library that has one (ADIOS2, HDF5's asynchronous connector): this MPI \
-             library does the I/O inside the nonblocking call"
-        }
-        (true, false) => {
-            "use a thread or io_uring: io_submit(2) works in the background only for files opened with O_DIRECT, on file systems that support this"
-        }
-        (false, true) => {
-            "compute between the call and its MPI_Wait: alternate two buffers, and wait for the I/O of a step when the next step is ready"
-        }
-        (false, false) => {
-            "compute between submitting and waiting: alternate two buffers, and wait for the I/O of a step when the next step is ready"
-        }
-    };
-    let mut evidence: Vec<Evidence> = vec![
-        format!(
-            "in flight for {}, of which the program spends {time} in {} that submit or wait ({} submitting)",
-            units::duration(sum.in_flight as u64),
-            units::counted(sum.calls, "call"),
-            units::duration(sum.handing_over as u64)
-        )
-        .into(),
-    ];
     let most = by.iter().max_by(|a, b| a.1.all.total_cmp(&b.1.all)).filter(|_| by.len() > 1);
-    evidence.extend(most.map(|(process, kept)| {
-        Evidence::from(format!(
-            "{}; most in {}: {}",
-            units::counted(by.len() as u64, "process"),
-            run.process_name(*process),
-            units::duration(kept.all as u64)
-        ))
-    }));
+    let facts = NoOverlap {
+        mpi: sum.of_mpi > sum.all / 2.0,
+        inside_submit: sum.handing_over >= sum.all * HANDING_OVER,
+        in_flight_ns: sum.in_flight as u64,
+        kept_ns: sum.all as u64,
+        submitting_ns: sum.handing_over as u64,
+        calls: sum.calls,
+        processes: by.len() as u64,
+        most: most.map(|(process, kept)| (run.process_name(*process), kept.all as u64)),
+    };
     let about = About {
         calls: Some(sum.calls),
         time_ns: Some(sum.all as u64),
-        operation: Some(what.into()),
+        operation: Some(facts.operation().into()),
         ..About::default()
     };
-    claim::finding(Code::NO_OVERLAP, title, evidence, hint).with(about)
+    Finding::new(Code::NO_OVERLAP, no_overlap(&facts)).with(about)
 }

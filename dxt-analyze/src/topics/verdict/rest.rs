@@ -3,9 +3,10 @@
 use super::result::Rest;
 use super::severity::saves;
 use super::weigh::Card;
-use crate::findings::{About, Code, Explains, Finding, Saving, Severity};
+use crate::findings::{About, Code, Explains, Finding, Saving};
 use crate::topics::Whole;
 use crate::topics::causes::class::CLASSES;
+use crate::words;
 
 /// Findings of time that no call takes, but all wait: as parts of the time in calls.
 const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
@@ -44,24 +45,13 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
 /// A kind of calls that takes much of the time in I/O and that no finding explains.
 pub(super) fn uncovered(rest: &Rest) -> Finding {
     Finding {
-        code: Code::UNCOVERED,
         about: About { operation: Some(rest.largest.clone()), ..About::default() },
-        severity: Severity::Info,
-        title: format!(
-            "{} take {:.0} % of the time in I/O, and no finding explains this time",
-            rest.largest,
-            rest.largest_share * 100.0
-        )
-        .into(),
-        evidence: Vec::new(),
-        cost_ns: None,
         saving: Some(Saving {
             saves_ns: 0,
             saves_low_ns: None,
             saves_high_ns: None,
             explains: Explains { time_ns: 0, millionths: 0 },
         }),
-        hint: "compare the rate of these calls with what the file system can do, and with another run (`compare`)"
-            .into(),
+        ..Finding::new(Code::UNCOVERED, words::verdict::uncovered(&rest.largest, rest.largest_share))
     }
 }

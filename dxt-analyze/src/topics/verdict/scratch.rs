@@ -1,9 +1,10 @@
 //! Data that processes write, read back and overwrite: what they keep in files for themselves, and twice as dear as either tells.
 
-use crate::findings::{Addition, Code};
+use crate::findings::Code;
 use crate::model::FileId;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
+use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
 /// Part of what each of the two explains that is on files which the other is of, too.
@@ -31,12 +32,11 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let read = claims.remove(back);
     let over = if back < over { over - 1 } else { over };
     if let Some(claim) = claims.get_mut(over) {
-        claim.finding.title.add(Addition::ReadBack(read.finding.title));
-        claim.finding.cost_ns = claim.finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
-        claim.finding.hint = "hold scratch data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
-                              parallel file system is not needed"
-            .into();
-        claim.finding.evidence.extend(read.finding.evidence);
+        let finding = &mut claim.finding;
+        let evidence = [std::mem::take(&mut finding.evidence), read.finding.evidence].concat();
+        let words = scratch_data(&finding.title, &read.finding.title, evidence);
+        (finding.title, finding.evidence, finding.hint) = (words.title, words.evidence, words.hint);
+        finding.cost_ns = finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
         claim.shortened.extend(read.shortened);
     }
     claims

@@ -1,9 +1,9 @@
 //! Threads of a process whose reads and writes never overlap, though they take most of the run: something lets only one in at a time.
 
-use crate::findings::{About, Code, Evidence};
-use crate::text::units;
+use crate::findings::{About, Code, Finding};
 use crate::topics::Whole;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
+use crate::words::verdict::{Threads, serialized_threads};
 
 /// Part of the time of all calls that is time with any thread in a call, from which they follow one another.
 const IN_TURN: f64 = 0.97;
@@ -32,25 +32,15 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let mut found: Vec<_> = found.collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let &(number, busy, of) = found.first()?;
-    let others = match found.len() - 1 {
-        0 => String::new(),
-        others => format!(" (also in {})", units::counted(others as u64, "process")),
-    };
-    let title = format!(
-        "the {} I/O threads of {}{others} are serialized: never two calls at once in {}",
-        units::count(of.count),
-        grid.run.process_name(number),
-        units::duration(busy as u64)
-    );
-    let words = format!(
-        "{} in calls summed over all threads; {} with any thread in a call; {} in the busiest thread",
-        units::duration(of.all_ns),
-        units::duration(busy as u64),
-        units::duration(of.most_ns)
-    );
-    let hint = "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
-                library that is not thread-safe";
+    let words = serialized_threads(&Threads {
+        process: grid.run.process_name(number),
+        others: found.len() as u64 - 1,
+        count: of.count,
+        busy_ns: busy as u64,
+        sum_ns: of.all_ns,
+        most_ns: of.most_ns,
+    });
     let about = About { time_ns: Some(busy as u64), ..About::default() };
-    let finding = finding(Code::THREADS_BY_TURNS, title, vec![Evidence::from(words)], hint).with(about);
+    let finding = Finding::new(Code::THREADS_BY_TURNS, words).with(about);
     Some(Claim { waiting_ns: (busy - of.most_ns as f64).max(0.0), ..Claim::new(finding, Vec::new()) })
 }

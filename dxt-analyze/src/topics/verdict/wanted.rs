@@ -39,10 +39,10 @@ fn takes(same: &mut Claim, load: &Claim, least: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::causes::claim::finding;
+    use crate::findings::{Finding, Words};
 
     fn claim(code: Code, shortened: &[(u32, f64)]) -> Claim {
-        Claim::new(finding(code, String::new(), Vec::new(), ""), shortened.to_vec())
+        Claim::new(Finding::new(code, Words::default()), shortened.to_vec())
     }
 
     #[test]

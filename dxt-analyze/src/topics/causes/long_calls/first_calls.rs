@@ -2,11 +2,11 @@
 //! And those that are the first of a burst: all begin at once, and the first calls wait for each other; nobody and nothing is to blame for that.
 
 use super::tails::Tail;
-use crate::findings::{Code, Evidence, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::ProcessId;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::{Claim, files};
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::words::calls as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Processes whose first call is long, at least, and part of those that make such calls.
@@ -54,16 +54,15 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     if few || lost < all * MOSTLY || longest > LONGEST_NS {
         return None;
     }
-    let title = format!(
-        "the first {} of {} in each burst take up to {}, as all start at once: {} excess in total",
-        tail.plural(),
-        show::counted(processes.len() as u64, grid.run.worker_name()),
-        show::duration(longest),
-        show::duration(lost as u64)
-    );
-    let hint = "if this matters, stagger the ranks, or spread reads and writes over the run instead of bursts";
-    let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
-    let claim = Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), tail.shortened.clone());
+    let words = words::first_calls(&words::FirstCalls {
+        classes: tail.classes(),
+        processes: processes.len() as u64,
+        of: None,
+        worker: grid.run.worker_name(),
+        longest_ns: longest,
+        excess_ns: lost as u64,
+    });
+    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.and(files(grid, &firsts))), tail.shortened.clone());
     Some(Claim { at_most: Severity::Warn, ..claim })
 }
 
@@ -90,15 +89,13 @@ fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     if longest > LONGEST_NS {
         return None;
     }
-    let title = format!(
-        "the first {} of {} of {} takes up to {}: {} excess in total",
-        tail.class.singular(),
-        show::count(processes.len() as u64),
-        show::counted(begins.len() as u64, grid.run.worker_name()),
-        show::duration(longest),
-        show::duration(lost as u64)
-    );
-    let hint = "ignore these calls in longer runs: connections, memory and caches are set up only once";
-    let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
-    Some(Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), firsts))
+    let words = words::first_calls(&words::FirstCalls {
+        classes: tail.classes(),
+        processes: processes.len() as u64,
+        of: Some(begins.len() as u64),
+        worker: grid.run.worker_name(),
+        longest_ns: longest,
+        excess_ns: lost as u64,
+    });
+    Some(Claim::new(Finding::new(Code::FIRST_CALLS, words.and(files(grid, &firsts))), firsts))
 }

@@ -12,16 +12,16 @@ pub mod stalls_in_a_row;
 pub mod stand_still;
 pub mod tails;
 
-use super::claim::{Claim, files, finding};
+use super::claim::{Claim, files};
 use super::class::Class;
 use super::grid::kind_of_file::dearest;
 use super::grid::{Entry, Grid};
 use super::named::named;
 use super::slow::unit::Unit;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Evidence, Finding};
 use crate::model::ProcessId;
 use crate::sum::Sum;
-use crate::text::units as show;
+use crate::words::calls::{self as words, Call, Where};
 use once_each::once_each;
 use stand_still::{StandStill, TOGETHER};
 use std::collections::BTreeSet;
@@ -44,38 +44,23 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         return vec![stands_still(grid, still)];
     }
     if let Some(files) = once_each(grid, tail).filter(|_| kind.is_none()) {
-        return vec![of_each_file(grid, tail, files)];
+        return vec![on_nobody(grid, tail, Where::EachFile(files))];
     }
     if tail.stalls.is_empty() {
-        let Some(longest) = entry(tail.longest) else { return Vec::new() };
+        if entry(tail.longest).is_none() {
+            return Vec::new();
+        }
         if let Some(of) = tail.of {
             return vec![at_times(grid, tail, of)];
         }
-        if kind.is_none() && tail.is_of_two_ways() {
-            return Vec::new();
-        }
-        let on_targets = grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
-        let of_whom = if on_targets { "rank or target" } else { "rank" };
-        let title = format!(
-            "{} of {} {} {}{}: {} excess, longest {}",
-            show::count(tail.far),
-            show::count(tail.calls),
-            tail.plural(),
-            show::agree(tail.far, "is a slow outlier", "are slow outliers"),
-            kind.as_ref()
-                .map_or_else(|| format!(" on no particular {of_whom}"), |kind| format!(", nearly all on {kind}")),
-            show::duration(tail.extra_ns as u64),
-            show::duration(longest.cell.longest_ns)
-        );
-        let hint = if kind.is_some() {
-            "check where these files lie (another file system, a busy server) and how they differ: the same calls on other files are fast"
-        } else {
-            "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
+        let on_targets = || grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
+        let on = match kind {
+            None if tail.is_of_two_ways() => return Vec::new(),
+            None if on_targets() => Where::NoRankOrTarget,
+            None => Where::NoRank,
+            Some(kind) => Where::Files(kind),
         };
-        // On nobody in particular: the longest is an example, and accuses nobody.
-        let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
-        let found = finding(Code::LONG_TAIL, title, evidence, hint).with(facts(tail));
-        return vec![Claim::new(found, tail.shortened.clone())];
+        return vec![on_nobody(grid, tail, on)];
     }
     if let Some(row) = stalls_in_a_row::claim(grid, tail) {
         return vec![row];
@@ -106,60 +91,36 @@ fn at_once<'g>(stalls: &[(u32, &'g Entry)]) -> Vec<Vec<(u32, &'g Entry)>> {
 /// A call that stalled, or several at once, the longest first.
 fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     let less = |entry: &Entry| (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
-    let name = |entry: &Entry| grid.run.name_on(entry.process, entry.file);
     let longest = group.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
-    let took = longest.map_or(0, |entry| entry.cell.longest_ns);
-    let usual = show::duration(longest.map_or(0.0, |entry| entry.usual_ns) as u64);
-    let first = group.iter().filter_map(|(_, entry)| entry.cell.longest_began()).min();
-    let when = first.map_or_else(String::new, |at| format!(", {} after the job's start", show::moment(at)));
-    let (took, class) = (show::duration(took), tail.class);
-    let names: Vec<String> =
-        group.iter().map(|(_, entry)| name(entry)).collect::<BTreeSet<String>>().into_iter().collect();
-    let title = if group.len() == 1 {
-        let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; peers take {usual}", names.concat())
-    } else {
-        format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; peers take {usual}",
-            group.len(),
-            class.plural(),
-            names.join(", ")
-        )
-    };
-    let hint = "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
-                takes tens of seconds)";
     let waits = held_lock::waits(grid, group);
     let others: BTreeSet<ProcessId> =
         waits.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.process)).collect();
-    let held = (!others.is_empty()).then(|| {
-        let waited = waits.iter().map(|(_, ns)| ns).sum::<f64>() as u64;
-        let words = format!(
-            "{} waited for file locks during the stall, {} in total",
-            show::counted(others.len() as u64, grid.run.worker_name()),
-            show::duration(waited)
-        );
-        Evidence::from(words)
+    let waited_ns = waits.iter().map(|(_, ns)| ns).sum::<f64>() as u64;
+    let words = words::stall(&words::Stall {
+        class: tail.class,
+        calls: group.iter().map(|(_, entry)| call(grid, entry)).collect(),
+        usual_ns: longest.map_or(0.0, |entry| entry.usual_ns) as u64,
+        waited: (!others.is_empty()).then_some((others.len() as u64, waited_ns)),
+        worker: grid.run.worker_name(),
     });
-    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).chain(held).collect();
     let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
-    let mut found = finding(Code::STALL, title, evidence, hint);
-    found.about.operation = Some(class.plural().to_owned());
+    let mut found = Finding::new(Code::STALL, words);
+    found.about.operation = Some(tail.class.plural().to_owned());
     Claim::new(found, shortened)
 }
 
-/// One long call for each file.
-fn of_each_file(grid: &Grid<'_>, tail: &Tail, count: u64) -> Claim {
-    let title = format!(
-        "one {} on each of {} is a slow outlier: {} excess in total",
-        tail.class.singular(),
-        show::counted(count, "file"),
-        show::duration(tail.extra_ns as u64)
-    );
-    let hint = "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
-                cache)";
-    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
-    let evidence = longest.into_iter().chain(files(grid, &tail.shortened)).collect();
-    Claim::new(finding(Code::LONG_TAIL, title, evidence, hint).with(facts(tail)), tail.shortened.clone())
+/// Long calls on nobody in particular: the longest is an example, and accuses nobody.
+fn on_nobody(grid: &Grid<'_>, tail: &Tail, on: Where) -> Claim {
+    let words = words::long_tail(&words::LongTail {
+        classes: tail.classes(),
+        outliers: tail.far,
+        calls: tail.calls,
+        on,
+        excess_ns: tail.extra_ns as u64,
+        longest: longest(grid, tail),
+    });
+    let found = Finding::new(Code::LONG_TAIL, words.and(files(grid, &tail.shortened))).with(facts(tail));
+    Claim::new(found, tail.shortened.clone())
 }
 
 /// Facts of a tail on no process or node in particular.
@@ -167,7 +128,7 @@ fn facts(tail: &Tail) -> About {
     About {
         calls: Some(tail.far),
         time_ns: Some(tail.extra_ns as u64),
-        operation: Some(tail.plural()),
+        operation: Some(words::plural(&tail.classes())),
         ..About::default()
     }
 }
@@ -176,71 +137,47 @@ fn facts(tail: &Tail) -> About {
 fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
     let mean = lengths.iter().copied().sum::<Sum>().get() / lengths.len().max(1) as u64;
-    let (class, times) = (still.class.plural(), show::count(still.spans.len() as u64));
-    let often = match still.every_ns {
-        Some(every) => format!("every {}, {times} times", show::duration(every)),
-        None if still.spans.len() == 1 => "once".to_owned(),
-        None => format!("{times} times"),
-    };
-    let each = if still.spans.len() == 1 { "" } else { " each time" };
-    let title = format!(
-        "storage is slow {often}: {class} of most {} are outliers at the same time, for {}{each}",
-        grid.run.workers_name(),
-        show::duration(mean)
-    );
-    let span = |(from, until): &(u64, u64)| {
-        let words = format!("from {} to {}", show::moment(*from), show::moment(*until));
-        Evidence::of(words, About { span_ns: Some((*from, *until)), ..About::default() })
-    };
     let about = About {
         calls: Some(still.far),
         time_ns: Some(still.extra_ns as u64),
-        operation: Some(class.to_owned()),
+        operation: Some(still.class.plural().to_owned()),
         ..About::default()
     };
-    let words = format!(
-        "{}, {} excess summed over processes",
-        still.class.counted(still.far),
-        show::duration(still.extra_ns as u64)
-    );
-    let evidence = std::iter::once(Evidence::of(words, about))
-        .chain(still.spans.iter().take(crate::limits::NAMED_EXAMPLES).map(span))
-        .chain(files(grid, &still.shortened))
-        .collect();
-    let hint = "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
-                work (the first calls of a step)";
-    Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), still.shortened.clone())
+    let words = words::slow_moment_of_most(&words::StandStill {
+        class: still.class,
+        spans: still.spans.clone(),
+        every_ns: still.every_ns,
+        mean_ns: mean,
+        outliers: still.far,
+        excess_ns: still.extra_ns as u64,
+        workers: grid.run.workers_name(),
+        about,
+    });
+    let words = words.and(files(grid, &still.shortened));
+    Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.shortened.clone())
 }
 
 /// Long calls that are all but all one process's or one node's.
 fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
-    let (name, _, about) = named(grid, unit);
-    let title = format!(
-        "{name} is slow at times: {} of its {} {}, {} excess in total",
-        show::count(far),
-        tail.class.counted(calls),
-        show::agree(far, "is a slow outlier", "are slow outliers"),
-        show::duration(tail.extra_ns as u64)
-    );
-    let hint = "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls";
+    let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
+    let (unit, about) = named(grid, unit);
     let about = About {
         calls: Some(far),
         time_ns: Some(tail.extra_ns as u64),
         operation: Some(tail.class.plural().to_owned()),
         ..about
     };
-    let words = format!(
-        "{} of all {} outlier {} {} to {name}",
-        show::count(far),
-        show::count(tail.far),
-        tail.class.agree(tail.far),
-        show::agree(far, "belongs", "belong")
-    );
-    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
-    let evidence =
-        std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
-    let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
-    Claim::new(finding(code, title, evidence, hint), tail.shortened.clone())
+    let words = words::slow_at_times(&words::AtTimes {
+        unit,
+        class: tail.class,
+        outliers: far,
+        calls,
+        of_all: tail.far,
+        excess_ns: tail.extra_ns as u64,
+        longest: longest(grid, tail),
+        about,
+    });
+    Claim::new(Finding::new(code, words.and(files(grid, &tail.shortened))), tail.shortened.clone())
 }
 
 /// Takes what is said of long calls of a process or node that is slow anyway into what is said of that.
@@ -261,26 +198,25 @@ pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     tails.into_iter().filter(&mut apart).collect()
 }
 
-/// The longest call of an entry.
-fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
+/// The longest call of a tail.
+fn longest(grid: &Grid<'_>, tail: &Tail) -> Option<Call> {
+    grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).0)
+}
+
+/// The longest call of an entry, as the subject of sentences and of findings.
+fn call(grid: &Grid<'_>, entry: &Entry) -> (Call, About) {
     let run = grid.run;
     let file = run.file_name(entry.file).to_owned();
     let process = run.process(entry.process);
-    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
-    let began = entry.cell.longest_began();
-    let words = format!(
-        "{op} of {} on {file}: {}{}",
-        run.name_on(entry.process, entry.file),
-        show::duration(entry.cell.longest_ns),
-        began.map_or_else(|| ", start not recorded".to_owned(), |at| format!(" at {}", show::moment(at)))
-    );
+    let (began_ns, took_ns) = (entry.cell.longest_began(), entry.cell.longest_ns);
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: process.map(|process| run.node(process).to_owned()),
-        file: Some(file),
-        span_ns: began.map(|at| (at, at.saturating_add(entry.cell.longest_ns))),
-        time_ns: Some(entry.cell.longest_ns),
+        file: Some(file.clone()),
+        span_ns: began_ns.map(|at| (at, at.saturating_add(took_ns))),
+        time_ns: Some(took_ns),
         ..About::default()
     };
-    Evidence::of(words, about)
+    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
+    (Call { op, who: run.name_on(entry.process, entry.file), file, took_ns, began_ns }, about)
 }

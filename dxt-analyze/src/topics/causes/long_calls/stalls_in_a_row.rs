@@ -2,10 +2,10 @@
 //! that seldom calls made no more calls.
 
 use super::tails::Tail;
-use crate::findings::{About, Code, Evidence};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::findings::{About, Code, Finding};
+use crate::topics::causes::claim::{Claim, files};
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::words::calls as words;
 
 /// Times that the longest takes of the shortest, at most: what slows one thing slows another alike.
 const ALIKE: f64 = 3.0;
@@ -34,22 +34,15 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     }
     let mean = |of: &dyn Fn(&Entry) -> f64| stalls.iter().map(|entry| of(entry)).sum::<f64>() / stalls.len() as f64;
     let (took, usual) = (mean(&|entry| entry.cell.longest_ns as f64), mean(&|entry| entry.usual_ns));
-    let title = format!(
-        "{} {} from {} to {} take {:.1} times as long as at other times: {} each",
-        stalls.len(),
-        tail.class.plural(),
-        show::moment(from),
-        show::moment(until),
-        took / usual.max(1.0),
-        show::duration(took as u64)
-    );
-    let about = About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() };
-    let words = format!(
-        "no fast {} of any process in this time; usual: {}",
-        tail.class.singular(),
-        show::duration(usual as u64)
-    );
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &tail.shortened)).collect();
-    let hint = "check what else used the file system or the network at that time, and repeat the run before changing the program";
-    Some(Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), tail.shortened.clone()))
+    let words = words::slow_moment_in_a_row(&words::InARow {
+        class: tail.class,
+        calls: stalls.len(),
+        span_ns: (from, until),
+        times: took / usual.max(1.0),
+        took_ns: took as u64,
+        usual_ns: usual as u64,
+        about: About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() },
+    });
+    let words = words.and(files(grid, &tail.shortened));
+    Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.shortened.clone()))
 }

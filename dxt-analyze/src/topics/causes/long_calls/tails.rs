@@ -62,15 +62,10 @@ impl Tail {
         self.calls >= MANY && self.far as f64 > self.calls as f64 * TWO_WAYS
     }
 
-    /// What its calls are, in words.
+    /// Classes of its calls.
     #[must_use]
-    pub fn plural(&self) -> String {
-        let mut all: Vec<&str> =
-            std::iter::once(self.class).chain(self.also.iter().copied()).map(Class::plural).collect();
-        match (all.pop(), all.is_empty()) {
-            (Some(last), false) => format!("{} and {last}", all.join(", ")),
-            (last, _) => last.unwrap_or_default().to_owned(),
-        }
+    pub fn classes(&self) -> Vec<Class> {
+        std::iter::once(self.class).chain(self.also.iter().copied()).collect()
     }
 }
 

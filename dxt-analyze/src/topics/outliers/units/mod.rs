@@ -59,15 +59,4 @@ impl UnitKind {
             Self::Target => key.to_string(),
         }
     }
-
-    /// Returns the noun for this kind of unit, in the singular.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Rank => "rank",
-            Self::Node => "node",
-            Self::File => "file",
-            Self::Target => "OST",
-        }
-    }
 }

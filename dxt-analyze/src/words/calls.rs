@@ -1,0 +1,413 @@
+//! Sentences on single calls that take far longer than their peers.
+
+use super::Words;
+use super::units::Subject;
+use crate::findings::{About, Evidence};
+use crate::limits::NAMED_EXAMPLES;
+use crate::model::Class;
+use crate::text::units;
+use std::collections::BTreeSet;
+
+/// Single long call.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// Operation, as `pwrite`.
+    pub(crate) op: String,
+    /// Name of the process.
+    pub(crate) who: String,
+    /// Path of the file.
+    pub(crate) file: String,
+    pub(crate) took_ns: u64,
+    /// Start, ns since the job's start, if known.
+    pub(crate) began_ns: Option<u64>,
+}
+
+impl Call {
+    fn words(&self) -> String {
+        let began =
+            self.began_ns.map_or_else(|| ", start not recorded".to_owned(), |at| format!(" at {}", units::moment(at)));
+        format!("{} of {} on {}: {}{began}", self.op, self.who, self.file, units::duration(self.took_ns))
+    }
+}
+
+/// Returns the plural of one or several classes: `reads, writes and opens`.
+pub(crate) fn plural(classes: &[Class]) -> String {
+    let mut all: Vec<&str> = classes.iter().copied().map(Class::plural).collect();
+    match (all.pop(), all.is_empty()) {
+        (Some(last), false) => format!("{} and {last}", all.join(", ")),
+        (last, _) => last.unwrap_or_default().to_owned(),
+    }
+}
+
+const fn are_outliers(calls: u64) -> &'static str {
+    units::agree(calls, "is a slow outlier", "are slow outliers")
+}
+
+/// Calls that stalled at the same time.
+#[derive(Clone, Debug)]
+pub(crate) struct Stall {
+    pub(crate) class: Class,
+    /// Calls with their subjects.
+    pub(crate) calls: Vec<(Call, About)>,
+    /// Time that peers of the longest call take, ns.
+    pub(crate) usual_ns: u64,
+    /// Number of processes that waited meanwhile for file locks, and their time, ns.
+    pub(crate) waited: Option<(u64, u64)>,
+    /// `rank` or `process`.
+    pub(crate) worker: &'static str,
+}
+
+/// DXT-V002: calls that stalled.
+pub(crate) fn stall(facts: &Stall) -> Words {
+    let calls = || facts.calls.iter().map(|(call, _)| call);
+    let (class, usual) = (facts.class, units::duration(facts.usual_ns));
+    let took = units::duration(calls().map(|call| call.took_ns).max().unwrap_or(0));
+    let first = calls().filter_map(|call| call.began_ns).min();
+    let when = first.map_or_else(String::new, |at| format!(", {} after the job's start", units::moment(at)));
+    let names: Vec<&str> = calls().map(|call| call.who.as_str()).collect::<BTreeSet<&str>>().into_iter().collect();
+    let title = if facts.calls.len() == 1 {
+        let (article, what) = (class.article(), class.singular());
+        format!("one call stalled: {article} {what} of {} took {took}{when}; peers take {usual}", names.concat())
+    } else {
+        format!(
+            "{} calls stalled at once: {} of {} took up to {took}{when}; peers take {usual}",
+            facts.calls.len(),
+            class.plural(),
+            names.join(", ")
+        )
+    };
+    let waited = facts.waited.map(|(processes, ns)| {
+        Evidence::from(format!(
+            "{} waited for file locks during the stall, {} in total",
+            units::counted(processes, facts.worker),
+            units::duration(ns)
+        ))
+    });
+    let evidence = facts.calls.iter().map(|(call, about)| Evidence::of(call.words(), about.clone()));
+    Words::new(
+        title,
+        evidence.chain(waited).collect(),
+        "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
+         takes tens of seconds)",
+    )
+}
+
+/// Files or units with the long calls of [`LongTail`].
+#[derive(Clone, Debug)]
+pub(crate) enum Where {
+    /// Nearly all are on a kind of files: `files in /scratch/in`, `files *.nc`.
+    Files(String),
+    /// No rank has most of them.
+    NoRank,
+    /// No rank and no storage target has most of them.
+    NoRankOrTarget,
+    /// One on each of several files.
+    EachFile(u64),
+}
+
+/// Long calls that no process, node or time span has in particular.
+#[derive(Clone, Debug)]
+pub(crate) struct LongTail {
+    /// Classes of the calls, the one with the longest time first.
+    pub(crate) classes: Vec<Class>,
+    /// Number of long calls, and of all calls.
+    pub(crate) outliers: u64,
+    pub(crate) calls: u64,
+    pub(crate) on: Where,
+    /// Excess over the peers, ns summed over processes.
+    pub(crate) excess_ns: u64,
+    pub(crate) longest: Option<Call>,
+}
+
+/// DXT-V003: long calls that no unit explains.
+pub(crate) fn long_tail(facts: &LongTail) -> Words {
+    let excess = units::duration(facts.excess_ns);
+    let longest = facts.longest.as_ref().map(|call| call.words().into()).into_iter().collect();
+    let on = match &facts.on {
+        Where::EachFile(files) => {
+            let what = facts.classes.first().map_or("", |class| class.singular());
+            let files = units::counted(*files, "file");
+            return Words::new(
+                format!("one {what} on each of {files} is a slow outlier: {excess} excess in total"),
+                longest,
+                "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
+                 cache)",
+            );
+        }
+        Where::Files(kind) => format!(", nearly all on {kind}"),
+        Where::NoRank => " on no particular rank".to_owned(),
+        Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
+    };
+    let title = format!(
+        "{} of {} {} {}{on}: {excess} excess, longest {}",
+        units::count(facts.outliers),
+        units::count(facts.calls),
+        plural(&facts.classes),
+        are_outliers(facts.outliers),
+        units::duration(facts.longest.as_ref().map_or(0, |call| call.took_ns))
+    );
+    let hint = if matches!(facts.on, Where::Files(_)) {
+        "check where these files lie (another file system, a busy server) and how they differ: the same calls on other files are fast"
+    } else {
+        "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
+    };
+    Words::new(title, longest, hint)
+}
+
+/// Long calls of most processes at the same time.
+#[derive(Clone, Debug)]
+pub(crate) struct StandStill {
+    pub(crate) class: Class,
+    /// Start and end of each time span, ns since the job's start.
+    pub(crate) spans: Vec<(u64, u64)>,
+    /// Time from one to the next, if regular, ns.
+    pub(crate) every_ns: Option<u64>,
+    /// Mean length, ns.
+    pub(crate) mean_ns: u64,
+    /// Number of long calls.
+    pub(crate) outliers: u64,
+    /// Excess over the peers, ns summed over processes.
+    pub(crate) excess_ns: u64,
+    /// `ranks` or `processes`.
+    pub(crate) workers: &'static str,
+    /// Subject of the finding.
+    pub(crate) about: About,
+}
+
+/// DXT-V001: storage that is slow for a while, once or again and again.
+pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
+    let (class, times) = (facts.class, units::count(facts.spans.len() as u64));
+    let often = match facts.every_ns {
+        Some(every) => format!("every {}, {times} times", units::duration(every)),
+        None if facts.spans.len() == 1 => "once".to_owned(),
+        None => format!("{times} times"),
+    };
+    let title = format!(
+        "storage is slow {often}: {} of most {} are outliers at the same time, for {}{}",
+        class.plural(),
+        facts.workers,
+        units::duration(facts.mean_ns),
+        if facts.spans.len() == 1 { "" } else { " each time" }
+    );
+    let words =
+        format!("{}, {} excess summed over processes", class.counted(facts.outliers), units::duration(facts.excess_ns));
+    let span = |&(from, until): &(u64, u64)| {
+        let about = About { span_ns: Some((from, until)), ..About::default() };
+        Evidence::of(Subject::Span(from, until).name(), about)
+    };
+    let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
+    Words::new(
+        title,
+        std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans).collect(),
+        "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
+         work (the first calls of a step)",
+    )
+}
+
+/// Calls that stalled one after another.
+#[derive(Clone, Debug)]
+pub(crate) struct InARow {
+    pub(crate) class: Class,
+    pub(crate) calls: usize,
+    /// Start and end, ns since the job's start.
+    pub(crate) span_ns: (u64, u64),
+    /// Their mean time / that of their peers.
+    pub(crate) times: f64,
+    /// Their mean time, ns.
+    pub(crate) took_ns: u64,
+    /// Mean time of their peers, ns.
+    pub(crate) usual_ns: u64,
+    /// Subject of the finding.
+    pub(crate) about: About,
+}
+
+/// DXT-V001: calls that stalled one after another, with no fast one between.
+pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
+    let (from, until) = facts.span_ns;
+    let title = format!(
+        "{} {} {} take {:.1} times as long as at other times: {} each",
+        facts.calls,
+        facts.class.plural(),
+        Subject::Span(from, until).name(),
+        facts.times,
+        units::duration(facts.took_ns)
+    );
+    let words = format!(
+        "no fast {} of any process in this time; usual: {}",
+        facts.class.singular(),
+        units::duration(facts.usual_ns)
+    );
+    Words::new(
+        title,
+        vec![Evidence::of(words, facts.about.clone())],
+        "check what else used the file system or the network at that time, and repeat the run before changing the program",
+    )
+}
+
+/// Long calls of which one process or node has nearly all.
+#[derive(Clone, Debug)]
+pub(crate) struct AtTimes {
+    pub(crate) unit: Subject,
+    pub(crate) class: Class,
+    /// Number of the unit's long calls, and of all its calls.
+    pub(crate) outliers: u64,
+    pub(crate) calls: u64,
+    /// Number of long calls of all units.
+    pub(crate) of_all: u64,
+    /// Excess over the peers, ns summed over processes.
+    pub(crate) excess_ns: u64,
+    pub(crate) longest: Option<Call>,
+    /// Subject of the finding.
+    pub(crate) about: About,
+}
+
+/// DXT-O002, DXT-O003: a process or node that is slow at times.
+pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
+    let name = facts.unit.name();
+    let title = format!(
+        "{name} is slow at times: {} of its {} {}, {} excess in total",
+        units::count(facts.outliers),
+        facts.class.counted(facts.calls),
+        are_outliers(facts.outliers),
+        units::duration(facts.excess_ns)
+    );
+    let words = format!(
+        "{} of all {} outlier {} {} to {name}",
+        units::count(facts.outliers),
+        units::count(facts.of_all),
+        facts.class.agree(facts.of_all),
+        units::agree(facts.outliers, "belongs", "belong")
+    );
+    let longest = facts.longest.as_ref().map(|call| call.words().into());
+    Words::new(
+        title,
+        std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest).collect(),
+        "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
+    )
+}
+
+/// Long calls that are the first of their processes.
+#[derive(Clone, Debug)]
+pub(crate) struct FirstCalls {
+    /// Classes of the calls, the one with the longest time first.
+    pub(crate) classes: Vec<Class>,
+    /// Number of processes whose first call is long.
+    pub(crate) processes: u64,
+    /// Number of processes with such calls; `None` if the calls are the first of each burst.
+    pub(crate) of: Option<u64>,
+    /// `rank` or `process`.
+    pub(crate) worker: &'static str,
+    pub(crate) longest_ns: u64,
+    /// Excess over the peers, ns summed over processes.
+    pub(crate) excess_ns: u64,
+}
+
+/// DXT-V032: first calls of processes, or of bursts.
+pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
+    let (longest, excess) = (units::duration(facts.longest_ns), units::duration(facts.excess_ns));
+    let (title, hint) = match facts.of {
+        Some(all) => (
+            format!(
+                "the first {} of {} of {} takes up to {longest}: {excess} excess in total",
+                facts.classes.first().map_or("", |class| class.singular()),
+                units::count(facts.processes),
+                units::counted(all, facts.worker)
+            ),
+            "ignore these calls in longer runs: connections, memory and caches are set up only once",
+        ),
+        None => (
+            format!(
+                "the first {} of {} in each burst take up to {longest}, as all start at once: {excess} excess in total",
+                plural(&facts.classes),
+                units::counted(facts.processes, facts.worker)
+            ),
+            "if this matters, stagger the ranks, or spread reads and writes over the run instead of bursts",
+        ),
+    };
+    Words::new(title, Vec::new(), hint)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let call = |who: &str, began_ns: Option<u64>| Call {
+        op: "pwrite".into(),
+        who: who.into(),
+        file: "/scratch/out".into(),
+        took_ns: 2_500_000_000,
+        began_ns,
+    };
+    let of = |all: &[(&str, Option<u64>)]| all.iter().map(|&(who, at)| (call(who, at), About::default())).collect();
+    let one = Stall {
+        class: Class::Write,
+        calls: of(&[("rank 3", Some(28_380_000_000))]),
+        usual_ns: 4_000_000,
+        waited: None,
+        worker: "rank",
+    };
+    let two = of(&[("rank 3", None), ("rank 4", None)]);
+    let tail = LongTail {
+        classes: vec![Class::Write, Class::Read, Class::Open],
+        outliers: 40,
+        calls: 12_000,
+        on: Where::NoRankOrTarget,
+        excess_ns: 60_000_000_000,
+        longest: Some(call("rank 3", Some(28_380_000_000))),
+    };
+    let writes = LongTail { classes: vec![Class::Write], outliers: 1, on: Where::NoRank, ..tail.clone() };
+    let still = StandStill {
+        class: Class::Write,
+        spans: vec![(10_000_000_000, 12_000_000_000), (40_000_000_000, 42_000_000_000)],
+        every_ns: Some(30_000_000_000),
+        mean_ns: 2_000_000_000,
+        outliers: 128,
+        excess_ns: 240_000_000_000,
+        workers: "ranks",
+        about: About::default(),
+    };
+    let once = StandStill { spans: still.spans[..1].to_vec(), every_ns: None, ..still.clone() };
+    let at_times = AtTimes {
+        unit: Subject::Process { name: "rank 3".into(), is_rank: true },
+        class: Class::Write,
+        outliers: 9,
+        calls: 200,
+        of_all: 10,
+        excess_ns: 5_000_000_000,
+        longest: Some(call("rank 3", None)),
+        about: About::default(),
+    };
+    let node = Subject::Node { name: "n7".into(), processes: 32 };
+    let row = InARow {
+        class: Class::Open,
+        calls: 3,
+        span_ns: (10_000_000_000, 22_000_000_000),
+        times: 35.0,
+        took_ns: 3_500_000_000,
+        usual_ns: 100_000_000,
+        about: About::default(),
+    };
+    let first = FirstCalls {
+        classes: vec![Class::Open, Class::Read],
+        processes: 60,
+        of: Some(64),
+        worker: "rank",
+        longest_ns: 40_000_000,
+        excess_ns: 900_000_000,
+    };
+    vec![
+        (Code::STALL, stall(&one)),
+        (Code::STALL, stall(&Stall { class: Class::Open, calls: two, waited: Some((6, 12_000_000_000)), ..one })),
+        (Code::LONG_TAIL, long_tail(&tail)),
+        (Code::LONG_TAIL, long_tail(&writes)),
+        (Code::LONG_TAIL, long_tail(&LongTail { on: Where::Files("files *.nc".into()), ..tail.clone() })),
+        (Code::LONG_TAIL, long_tail(&LongTail { on: Where::EachFile(64), ..tail })),
+        (Code::SLOW_MOMENT, slow_moment_of_most(&still)),
+        (Code::SLOW_MOMENT, slow_moment_of_most(&StandStill { every_ns: None, ..still })),
+        (Code::SLOW_MOMENT, slow_moment_of_most(&once)),
+        (Code::SLOW_MOMENT, slow_moment_in_a_row(&row)),
+        (Code::SLOW_RANK, slow_at_times(&at_times)),
+        (Code::SLOW_NODE, slow_at_times(&AtTimes { unit: node, outliers: 1, of_all: 1, longest: None, ..at_times })),
+        (Code::FIRST_CALLS, first_calls(&first)),
+        (Code::FIRST_CALLS, first_calls(&FirstCalls { of: None, ..first })),
+    ]
+}

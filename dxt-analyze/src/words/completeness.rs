@@ -1,0 +1,125 @@
+//! Sentences on traces that are damaged or incomplete.
+
+use super::Words;
+use crate::findings::{About, Evidence};
+use crate::model::{Origin, Problem};
+use crate::text::units;
+
+/// Number of problems that are named.
+const NAMED: usize = 3;
+
+/// Damage of a trace or log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Damage<'a> {
+    pub(crate) origin: Origin,
+    /// Numbers of segments and processes that cannot be read.
+    pub(crate) lost_segments: u64,
+    pub(crate) lost_processes: u64,
+    /// Ranks of the job that no input contains.
+    pub(crate) absent_ranks: u64,
+    /// Segments whose file and operation are unknown.
+    pub(crate) segments_without_stream: u64,
+    /// Blocks of segments that cannot be decoded.
+    pub(crate) lost_blocks: u64,
+    /// Inputs of which nothing can be read.
+    pub(crate) unread_files: u64,
+    /// Number of all problems, and the first of them.
+    pub(crate) problem_count: u64,
+    pub(crate) problems: &'a [Problem],
+    /// Why a recovered trace is inexact, and for how many segments.
+    pub(crate) inexact: Option<(u64, &'a str)>,
+}
+
+/// DXT-T001: a trace that is damaged. Lists only kinds of loss that occurred.
+pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
+    let evidence = facts.problems.iter().take(NAMED).map(|problem| {
+        let about = About { file: Some(problem.file.clone()), offset: Some(problem.offset), ..About::default() };
+        Evidence::of(format!("{} at byte {}: {}", problem.file, problem.offset, problem.what), about)
+    });
+    Words::new(
+        damage(facts),
+        evidence.collect(),
+        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds",
+    )
+}
+
+fn damage(facts: &Damage<'_>) -> String {
+    let lost = [
+        (facts.lost_segments, "segment", "lost"),
+        (facts.lost_processes, "process", "lost"),
+        (facts.absent_ranks, "rank", "absent"),
+        (facts.segments_without_stream, "segment", "of an unknown file"),
+    ];
+    let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
+        format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
+    });
+    let lost: Vec<String> = lost.collect();
+    let noun = facts.origin.noun();
+    if !lost.is_empty() {
+        return format!("the {noun} is incomplete: {}", lost.join(", "));
+    }
+    if facts.unread_files > 0 && facts.unread_files == facts.problem_count {
+        let (files, are) = (units::counted(facts.unread_files, "file"), units::agree(facts.unread_files, "is", "are"));
+        return format!("{files} of the inputs {are} left out: no part of the content can be read");
+    }
+    if let Some((count, what)) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
+        return format!("the {noun} is not exact: {} {what}", units::count(count));
+    }
+    let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
+    format!("the {noun} is damaged in {places}; no segment is known to be lost")
+}
+
+/// DXT-T002: operations that only counters record; `filtered` is true if a filter of the tracer may be the reason.
+pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
+    let counted = units::counted(operations, "operation");
+    let title = match origin {
+        Origin::Trace => format!("{counted} {} recorded only as counters", units::agree(operations, "is", "are")),
+        Origin::Darshan => format!("{counted} {} no DXT segment", units::agree(operations, "has", "have")),
+    };
+    Words::new(title, Vec::new(), record_all(origin, filtered))
+}
+
+/// Returns the advice on operations without segments; `filtered` as for [`folded`].
+pub(crate) const fn record_all(origin: Origin, filtered: bool) -> &'static str {
+    match (origin, filtered) {
+        (Origin::Trace, true) => {
+            "to record every operation, remove the filter and, if needed, set DXT_BUFFER_MAX higher"
+        }
+        (Origin::Trace, false) => "set DXT_BUFFER_MAX higher to record every operation",
+        (Origin::Darshan, _) => {
+            "set DARSHAN_MODMEM higher, or trace fewer files (DXT_TRIGGER_CONF_PATH, or a configuration file), to record every operation"
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let problem = Problem { file: "trace.dxt".into(), offset: 4096, what: "checksum differs".into() };
+    let problems = std::slice::from_ref(&problem);
+    let none = Damage::default();
+    let all = Damage {
+        lost_segments: 2000,
+        lost_processes: 1,
+        absent_ranks: 3,
+        segments_without_stream: 7,
+        problem_count: 1,
+        problems,
+        ..none.clone()
+    };
+    let log = Damage { origin: Origin::Darshan, lost_segments: 1, ..none.clone() };
+    let unread = Damage { unread_files: 2, problem_count: 2, ..none.clone() };
+    let inexact = Damage { inexact: Some((12, trace_format::spool::MAY_BE_TWICE)), ..none.clone() };
+    let said = |facts: &Damage<'_>| (Code::DAMAGED, damaged(facts));
+    vec![
+        said(&all),
+        said(&log),
+        said(&unread),
+        said(&inexact),
+        said(&Damage { problem_count: 1, problems, ..none }),
+        (Code::FOLDED, folded(Origin::Trace, 2000, false)),
+        (Code::FOLDED, folded(Origin::Trace, 1, true)),
+        (Code::FOLDED, folded(Origin::Darshan, 2000, false)),
+        (Code::FOLDED, folded(Origin::Darshan, 1, false)),
+    ]
+}

@@ -1,0 +1,229 @@
+//! Sentences on operations, ranks, nodes, storage targets and files that are outliers.
+
+use super::Words;
+use crate::findings::{About, Evidence};
+use crate::text::units;
+
+/// Slow operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    /// MPI rank, or -1.
+    pub(crate) rank: i32,
+    pub(crate) node: String,
+    /// Path of the file.
+    pub(crate) file: String,
+    /// Offset in the file, bytes; -1 if there is none.
+    pub(crate) offset: i64,
+    /// Size, bytes.
+    pub(crate) length: u64,
+    pub(crate) took_ns: u64,
+}
+
+impl Operation {
+    fn words(&self) -> String {
+        let place = if self.offset < 0 { String::new() } else { format!("at offset {} ", self.offset) };
+        let (length, took) = (units::bytes(self.length), units::duration(self.took_ns));
+        format!("rank {} on {}: {length} {place}of {} took {took}", self.rank, self.node, self.file)
+    }
+}
+
+/// Trait that slow operations share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// Unit (`rank`, `node`, `OST` or `file`), its name, and the number of operations on it.
+    Unit { what: &'static str, name: String, count: usize },
+    /// Time span, ns since the job's start, and the number of operations that began in it.
+    Moment { from_ns: u64, until_ns: u64, count: usize },
+}
+
+impl Shared {
+    /// Returns the sentence on a trait of the `listed` slowest operations.
+    fn words(&self, listed: usize) -> String {
+        match self {
+            Self::Unit { what, name, count } => {
+                format!("{count} of the {listed} slowest operations are on {what} {name}")
+            }
+            Self::Moment { from_ns, until_ns, count } => format!(
+                "{count} of the {listed} slowest operations began between {} s and {} s of the run",
+                units::seconds(*from_ns),
+                units::seconds(*until_ns)
+            ),
+        }
+    }
+}
+
+/// Fence beyond which operations are outliers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Beyond {
+    /// Bandwidth, bytes per second.
+    Rate(f64),
+    /// Duration, ns.
+    Time(u64),
+}
+
+/// Outliers of a group of operations.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowOperations {
+    /// Name of the group: `POSIX write, inside MPI-IO`.
+    pub(crate) operation: String,
+    /// Number of outliers, and of operations in the sample.
+    pub(crate) outliers: u64,
+    pub(crate) sample: u64,
+    pub(crate) beyond: Beyond,
+    /// Number of slowest operations in which traits were searched.
+    pub(crate) listed: usize,
+    pub(crate) traits: Vec<Shared>,
+    /// First of the slowest operations with their subjects.
+    pub(crate) slowest: Vec<(Operation, About)>,
+}
+
+/// DXT-O001: operations beyond the fence of their group.
+pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
+    let beyond = match facts.beyond {
+        Beyond::Rate(rate) => format!("slower than {}", units::rate(rate)),
+        Beyond::Time(ns) => format!("longer than {}", units::duration(ns)),
+    };
+    let title = format!(
+        "{} of {} {} operations {}: {beyond}",
+        units::count(facts.outliers),
+        units::count(facts.sample),
+        facts.operation,
+        units::agree(facts.outliers, "is an outlier", "are outliers")
+    );
+    let traits = facts.traits.iter().map(|shared| shared.words(facts.listed).into());
+    let slowest = facts.slowest.iter().map(|(operation, about)| Evidence::of(operation.words(), about.clone()));
+    Words::new(
+        title,
+        traits.chain(slowest).collect(),
+        "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
+         or rank to its host, one time window to other jobs or to a burst of this job",
+    )
+}
+
+/// Unit that is slower than the others of its kind in a group of operations.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowUnit {
+    /// Name of the unit.
+    pub(crate) unit: String,
+    /// Its time / median time of the units.
+    pub(crate) slower: f64,
+    /// Number of units that are compared.
+    pub(crate) sample: u64,
+    /// Name of the group: `POSIX write, inside MPI-IO`.
+    pub(crate) operation: String,
+    /// Time window that is compared, ns since the job's start.
+    pub(crate) window_ns: Option<(u64, u64)>,
+    pub(crate) operations: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time_ns: u64,
+    /// Modified z-score, and probability of it by chance.
+    pub(crate) z: f64,
+    pub(crate) p: f64,
+    /// Subject of the evidence.
+    pub(crate) about: About,
+}
+
+impl SlowUnit {
+    /// Returns the words on a unit of a kind: `rank`, `node`, `OST` or `file`.
+    fn words(&self, kind: &str, hint: &str) -> Words {
+        let window = self.window_ns.map_or_else(String::new, |(from, until)| {
+            format!(" from {} s to {} s", units::seconds(from), units::seconds(until))
+        });
+        let title = format!(
+            "{kind} {} is {} times slower than the median of {} {kind}s in {}{window}",
+            self.unit,
+            units::times(self.slower),
+            self.sample,
+            self.operation
+        );
+        let words = format!(
+            "{}, {} in {}, modified z-score {:.1}, p-value {:.1e}",
+            units::counted(self.operations, "operation"),
+            units::bytes(self.bytes),
+            units::duration(self.time_ns),
+            self.z,
+            self.p
+        );
+        Words::new(title, vec![Evidence::of(words, self.about.clone())], hint)
+    }
+}
+
+/// DXT-O002: a rank that is slower than the others.
+pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
+    facts.words(
+        "rank",
+        "compare the rank's node and offsets with those of other ranks; `--by node` distinguishes a slow node from a slow rank",
+    )
+}
+
+/// DXT-O003: a node that is slower than the others.
+pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
+    facts.words("node", "have the node checked (network link, client settings), or exclude the node from the next job")
+}
+
+/// DXT-O004: a storage target that is slower than the others.
+pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
+    facts.words(
+        "OST",
+        "report the target to the file system's administrators; place the file on other targets with `lfs setstripe -o` or `lfs migrate`",
+    )
+}
+
+/// DXT-O005: a file that is slower than the others.
+pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
+    facts.words("file", "see how the file is accessed with `stripes` and `outliers --by op`")
+}
+
+/// Evidence of DXT-O002 to O005: number of further outliers.
+pub(crate) fn more_outliers(count: u64) -> Evidence {
+    format!("and {} of this kind", units::counted(count, "more outlier")).into()
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let write = Operation {
+        rank: 3,
+        node: "n7".into(),
+        file: "/scratch/out".into(),
+        offset: 1 << 30,
+        length: 1 << 20,
+        took_ns: 2_500_000_000,
+    };
+    let without_offset = Operation { offset: -1, ..write.clone() };
+    let slow = SlowOperations {
+        operation: "POSIX write".into(),
+        outliers: 40,
+        sample: 12_000,
+        beyond: Beyond::Rate(2e6),
+        listed: 40,
+        traits: vec![
+            Shared::Unit { what: "OST", name: "3".into(), count: 36 },
+            Shared::Moment { from_ns: 1_000_000_000, until_ns: 2_000_000_000, count: 24 },
+        ],
+        slowest: vec![(write, About::default()), (without_offset, About::default())],
+    };
+    let one = SlowOperations { outliers: 1, beyond: Beyond::Time(40_000_000), traits: Vec::new(), ..slow.clone() };
+    let unit = SlowUnit {
+        unit: "3".into(),
+        slower: 2.9,
+        sample: 64,
+        operation: "POSIX write".into(),
+        window_ns: None,
+        operations: 2000,
+        bytes: 2000 << 20,
+        time_ns: 80_000_000_000,
+        z: 8.25,
+        p: 3e-5,
+        about: About::default(),
+    };
+    let in_window = SlowUnit { window_ns: Some((1_000_000_000, 2_000_000_000)), slower: 120.0, ..unit.clone() };
+    vec![
+        (Code::SLOW_OPERATIONS, slow_operations(&slow)),
+        (Code::SLOW_OPERATIONS, slow_operations(&one)),
+        (Code::SLOW_RANK, slow_rank(&in_window).and([more_outliers(4)])),
+        (Code::SLOW_NODE, slow_node(&SlowUnit { unit: "n7".into(), ..unit.clone() })),
+        (Code::SLOW_TARGET, slow_target(&unit)),
+        (Code::SLOW_FILE, slow_file(&SlowUnit { unit: "/scratch/out".into(), ..unit })),
+    ]
+}

@@ -1,0 +1,174 @@
+//! Sentences on time of MPI-IO and HDF5 calls outside of system calls.
+
+use super::Words;
+use crate::findings::{About, Evidence};
+use crate::model::Class;
+use crate::text::units;
+
+/// Calls of a library that spend much of their time outside of system calls. Times in ns, summed over processes.
+#[derive(Clone, Debug)]
+pub(crate) struct Outside {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Calls of HDF5; else of MPI-IO.
+    pub(crate) hdf5: bool,
+    pub(crate) collective: bool,
+    /// True if the job has one process, or none with a rank.
+    pub(crate) alone: bool,
+    /// Share of the time that is outside.
+    pub(crate) share: f64,
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    /// True if the mean call is small, so that the number of calls matters.
+    pub(crate) small: bool,
+    /// Time in the calls, and of this in system calls.
+    pub(crate) time_ns: u64,
+    pub(crate) inside_ns: u64,
+    /// Calls of MPI_File_set_view and their time.
+    pub(crate) views: Option<(u64, u64)>,
+    /// Time of a process in these, if setting views takes more than the exchange of data.
+    pub(crate) more_in_views_ns: Option<u64>,
+    /// Number of large files with one stripe, and size of the largest, bytes.
+    pub(crate) one_stripe: Option<(u64, u64)>,
+    /// Subject of the finding, without the operation.
+    pub(crate) about: About,
+}
+
+impl Outside {
+    /// Returns the name of the calls: `collective MPI-IO writes`.
+    pub(crate) fn operation(&self) -> String {
+        let form = match (self.collective, self.alone) {
+            (true, _) => "collective ",
+            (false, false) => "independent ",
+            (false, true) => "",
+        };
+        format!("{form}{} {}", if self.hdf5 { "HDF5" } else { "MPI-IO" }, self.class.plural())
+    }
+
+    /// Returns what calls do outside of system calls. One process waits for no other.
+    const fn doing(&self) -> &'static str {
+        match (self.alone, self.hdf5) {
+            (true, true) => "in HDF5 itself: compression and other filters, conversion, filling, copies",
+            (true, false) => "in the library itself: copies, data sieving",
+            (false, true) => "waiting for each other, communication, HDF5's own work",
+            (false, false) => "communication, locks, copies",
+        }
+    }
+
+    fn title(&self) -> String {
+        let (what, doing, percent) = (self.operation(), self.doing(), self.share * 100.0);
+        let title = if self.small {
+            format!(
+                "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX ({doing})",
+                units::count(self.calls),
+                units::bytes(self.bytes / self.calls.max(1))
+            )
+        } else {
+            format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
+        };
+        match self.more_in_views_ns {
+            Some(ns) => format!("{title}; setting file views takes more: {}", units::duration(ns)),
+            None => title,
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match (self.small, self.collective, self.hdf5) {
+            (true, true, _) => {
+                "combine the pieces of several calls into one: each call waits for all ranks and exchanges data, however few bytes it moves"
+            }
+            (true, false, _) => "read and write larger pieces: each call costs the same however few bytes it moves",
+            (false, true, false) => {
+                "check the number of aggregators (cb_nodes) and the size of their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
+                 files over more targets"
+            }
+            (false, true, true) => {
+                "use larger selections, whole chunks and the file's own datatype: besides moving bytes, HDF5 fills, compresses and converts data, sets a view for each \
+                 call and waits for the slowest rank"
+            }
+            (false, false, true) if self.alone => {
+                "reduce HDF5's own work: use a lower compression level or a faster filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
+                 in memory, and no fill values for data that are written anyway (H5Pset_fill_time)"
+            }
+            (false, false, true) => {
+                "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: each independent call locks, copies and waits separately"
+            }
+            (false, false, false) if self.class == Class::Read => {
+                "make the calls collective (MPI_File_read_at_all) or larger: each independent call locks, copies and waits separately"
+            }
+            (false, false, false) => {
+                "make the calls collective (MPI_File_write_at_all) or larger: each independent call locks, copies and waits separately"
+            }
+        }
+    }
+}
+
+/// DXT-V008, DXT-V019, DXT-L004: independent calls, collective calls of HDF5 and of MPI-IO.
+pub(crate) fn outside_posix(facts: &Outside) -> Words {
+    let words = format!(
+        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved",
+        units::duration(facts.time_ns),
+        units::counted(facts.calls, "call"),
+        units::duration(facts.inside_ns),
+        units::bytes(facts.bytes)
+    );
+    let views = facts.views.map(|(calls, ns)| {
+        let (time, calls) = (units::duration(ns), units::counted(calls, "call"));
+        Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
+    });
+    let one_stripe = facts.one_stripe.map(|(files, most)| {
+        let (count, have) = (units::counted(files, "file"), units::agree(files, "has", "have"));
+        Evidence::from(format!(
+            "{count} of up to {} {have} one stripe each: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
+            units::bytes(most)
+        ))
+    });
+    let about = About { operation: Some(facts.operation()), ..facts.about.clone() };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(views).chain(one_stripe);
+    Words::new(facts.title(), evidence.collect(), facts.hint())
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let of = Outside {
+        class: Class::Write,
+        hdf5: false,
+        collective: true,
+        alone: false,
+        share: 0.625,
+        calls: 640,
+        bytes: 64 << 30,
+        small: false,
+        time_ns: 80_000_000_000,
+        inside_ns: 30_000_000_000,
+        views: None,
+        more_in_views_ns: None,
+        one_stripe: Some((2, 32 << 30)),
+        about: About::default(),
+    };
+    let views = Outside {
+        views: Some((640, 96_000_000_000)),
+        more_in_views_ns: Some(1_500_000_000),
+        one_stripe: None,
+        ..of.clone()
+    };
+    let hdf5 = Outside { hdf5: true, one_stripe: Some((1, 32 << 30)), ..of.clone() };
+    let independent = Outside { collective: false, one_stripe: None, ..of.clone() };
+    let own = Outside { hdf5: true, ..independent.clone() };
+    let small = |of: &Outside| Outside { small: true, bytes: 640 << 10, ..of.clone() };
+    let said = |code: Code, facts: &Outside| (code, outside_posix(facts));
+    vec![
+        said(Code::COMMUNICATION, &of),
+        said(Code::COMMUNICATION, &views),
+        said(Code::COMMUNICATION, &small(&of)),
+        said(Code::HDF5_COLLECTIVE, &hdf5),
+        said(Code::HDF5_COLLECTIVE, &small(&hdf5)),
+        said(Code::OUTSIDE_POSIX, &independent),
+        said(Code::OUTSIDE_POSIX, &Outside { class: Class::Read, ..independent.clone() }),
+        said(Code::OUTSIDE_POSIX, &small(&independent)),
+        said(Code::OUTSIDE_POSIX, &own),
+        said(Code::OUTSIDE_POSIX, &Outside { alone: true, ..own }),
+        said(Code::OUTSIDE_POSIX, &Outside { alone: true, ..independent }),
+    ]
+}

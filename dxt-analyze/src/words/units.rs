@@ -1,0 +1,395 @@
+//! Sentences on units that are slower than their peers: processes, nodes, storage targets, files and time spans.
+
+use super::Words;
+use crate::findings::{About, Evidence};
+use crate::limits::NAMED_EXAMPLES;
+use crate::model::Class;
+use crate::text::units;
+
+/// Number of further units from which on ranks are named as ranges.
+const LISTED: usize = 3;
+
+/// Unit that a finding is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Subject {
+    /// Storage target, by its index.
+    Target(u32),
+    /// Node with its number of processes.
+    Node { name: String, processes: u64 },
+    /// Process; `is_rank` is false without MPI.
+    Process { name: String, is_rank: bool },
+    /// Files of a folder.
+    Folder(String),
+    /// File.
+    File(String),
+    /// Part of a file; offset and length in bytes.
+    Region { file: String, offset: u64, length: u64 },
+    /// Time span, ns since the job's start.
+    Span(u64, u64),
+}
+
+impl Subject {
+    /// Returns the name, as in a title.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Target(ost) => format!("OST {ost}"),
+            Self::Node { name, processes } => format!("node {name} ({})", units::counted(*processes, "process")),
+            Self::Process { name, .. } => name.clone(),
+            Self::Folder(name) => format!("files in {name}"),
+            Self::File(name) => format!("file {name}"),
+            Self::Region { file, offset, length } => {
+                format!("{} of {file} at offset {}", units::bytes(*length), units::bytes(*offset))
+            }
+            Self::Span(from, until) => format!("from {} to {}", units::moment(*from), units::moment(*until)),
+        }
+    }
+
+    /// Returns the name of the units that it is compared with.
+    const fn others(&self) -> &'static str {
+        match self {
+            Self::Target(_) => "other OSTs",
+            Self::Node { .. } => "other nodes",
+            Self::Process { is_rank: true, .. } => "other ranks",
+            Self::Process { is_rank: false, .. } => "other processes",
+            Self::Folder(_) => "files in other folders",
+            Self::File(_) => "other files",
+            Self::Region { .. } => "other parts of the file",
+            Self::Span(..) => "at other times",
+        }
+    }
+}
+
+/// Calls of one class on a slow unit.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowCalls {
+    pub(crate) class: Class,
+    /// Operation of nearly all of them, if these are metadata calls of one.
+    pub(crate) op: Option<String>,
+    /// Their time / time of their peers.
+    pub(crate) times: f64,
+    pub(crate) calls: u64,
+    /// Modified z-score of the unit.
+    pub(crate) score: f64,
+    /// Probability of such a score by chance.
+    pub(crate) p: f64,
+    /// Number of units that are compared.
+    pub(crate) among: usize,
+}
+
+impl SlowCalls {
+    fn name(&self) -> String {
+        match self.op.as_deref() {
+            Some("close") => "closes".to_owned(),
+            Some(op) => format!("{op} calls"),
+            None => self.class.plural().to_owned(),
+        }
+    }
+
+    fn compared(&self) -> String {
+        // Smaller numbers have no name.
+        let p = if self.p < 1e-300 { "p-value < 1e-300".into() } else { format!("p-value {:.0e}", self.p) };
+        format!(
+            "{}: {:.1} times as long as peers, {}, modified z-score {:.1}, {p}, {} units compared",
+            self.class.plural(),
+            self.times,
+            units::counted(self.calls, "call"),
+            self.score,
+            self.among
+        )
+    }
+}
+
+/// Processes that alone use a slow unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Users {
+    /// One of them.
+    pub(crate) first: Subject,
+    pub(crate) processes: u64,
+    /// All of them in ascending order, if they are ranks.
+    pub(crate) ranks: Option<Vec<u64>>,
+}
+
+impl Users {
+    fn name(&self) -> String {
+        match &self.ranks {
+            Some(ranks) if ranks.len() > 1 => format!("ranks {}", units::ranges(ranks)),
+            _ if self.processes > 1 => units::counted(self.processes, "process"),
+            _ => self.first.name(),
+        }
+    }
+}
+
+/// Processes that cannot be distinguished from the slow unit, which only they use.
+#[derive(Clone, Debug)]
+pub(crate) enum SoleUser {
+    /// These are slow, not the files.
+    Theirs(Users),
+    /// This process or its file.
+    Either(Users),
+    /// This process or its storage target.
+    EitherOnTarget(Users, Subject),
+}
+
+/// Slow unit.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowUnit {
+    pub(crate) unit: Subject,
+    /// Subject of the finding.
+    pub(crate) about: About,
+    /// Further units of this kind that are slow.
+    pub(crate) more: Vec<(Subject, About)>,
+    /// Unit and further units in ascending order, if they are ranks.
+    pub(crate) ranks: Option<Vec<u64>>,
+    /// Storage targets that the same requests reach: any of these may be the slow one.
+    pub(crate) either: Vec<(Subject, About)>,
+    /// Slow calls; the class with the longest time first.
+    pub(crate) calls: Vec<SlowCalls>,
+    pub(crate) sole_user: Option<SoleUser>,
+    /// Load of an overloaded storage target / load of the others.
+    pub(crate) load: Option<f64>,
+    /// True if calls get slower until the end of the time span.
+    pub(crate) grows: bool,
+    /// `ranks` or `processes`, if the job has several.
+    pub(crate) workers: Option<&'static str>,
+}
+
+impl SlowUnit {
+    /// Returns the names of all units that are or may be slow.
+    fn name(&self) -> String {
+        let others = |all: &[(Subject, About)]| all.iter().map(|(unit, _)| unit.name()).collect::<Vec<String>>();
+        let mut name = self.unit.name();
+        match &self.ranks {
+            Some(ranks) if self.more.len() >= LISTED => name = format!("ranks {}", units::ranges(ranks)),
+            _ => others(&self.more).iter().for_each(|other| name.push_str(&format!(", {other}"))),
+        }
+        match others(&self.either).as_slice() {
+            [] => name,
+            [other] => format!("{name} or {other} (the same requests reach both)"),
+            all => format!("one of {name}, {} (the same requests reach all of them)", all.join(", ")),
+        }
+    }
+
+    /// Returns subject, verb and factor, as in `reads take 2.9 times`.
+    fn slow_calls(&self) -> String {
+        let Some(first) = self.calls.first() else { return String::new() };
+        if self.calls.len() == 1 || !matches!(self.unit, Subject::Span(..)) {
+            return format!("{} take {} times", first.name(), units::times(first.times));
+        }
+        let mut names: Vec<String> = self.calls.iter().map(SlowCalls::name).collect();
+        let last = names.pop().unwrap_or_default();
+        let most = self.calls.iter().map(|calls| calls.times).fold(first.times, f64::max);
+        format!("{} and {last} take up to {} times", names.join(", "), units::times(most))
+    }
+
+    const fn are(&self) -> &'static str {
+        if self.more.is_empty() && !matches!(self.unit, Subject::Folder(_)) { "is" } else { "are" }
+    }
+
+    fn words(&self, title: String, hint: &str) -> Words {
+        let mut evidence: Vec<Evidence> = self.calls.iter().map(|calls| calls.compared().into()).collect();
+        if let (Some(first), Some(calls)) = (evidence.first_mut(), self.calls.first()) {
+            *first = Evidence::of(calls.compared(), self.about.clone());
+        }
+        let more = self.more.iter().take(NAMED_EXAMPLES);
+        evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
+        evidence.extend(self.either.iter().map(|(unit, about)| {
+            let words = format!("{} cannot be distinguished: the same requests reach it", unit.name());
+            Evidence::of(words, about.clone())
+        }));
+        Words::new(title, evidence, hint)
+    }
+
+    /// Returns the words on a unit that is slow compared with others; `those` is `on` or `those of`.
+    fn slow(&self, those: &str, hint: &str) -> Words {
+        let (name, are, others) = (self.name(), self.are(), self.unit.others());
+        self.words(format!("{name} {are} slow: {} as long as {those} {others}", self.slow_calls()), hint)
+    }
+
+    fn user_or_target(&self, user: &Users, target: &Subject) -> Words {
+        let title = format!(
+            "{} or {} is slow (no other process uses this OST): {} as long as for {}",
+            user.name(),
+            target.name(),
+            self.slow_calls(),
+            user.first.others()
+        );
+        self.words(
+            title,
+            "test the rank on another OST (`lfs setstripe -o` for its file) and the OST with another rank, then have the host of the slow one checked",
+        )
+    }
+}
+
+/// DXT-V001: a time span in which calls take longer than at other times.
+pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
+    let (name, calls) = (facts.name(), facts.slow_calls());
+    let most = facts.workers.map_or_else(String::new, |workers| format!(", on most {workers}"));
+    if facts.grows {
+        return facts.words(
+            format!("{calls} as long {name} as before and get slower over time{most}"),
+            "look for something that grows during the run (a file, a folder, a searched list, a cache that fills up), and check whether a restart makes calls fast again",
+        );
+    }
+    facts.words(
+        format!("{calls} as long {name} as {}{most}", facts.unit.others()),
+        "check what else used the file system or the network at that time, and repeat the run before changing the program",
+    )
+}
+
+/// DXT-O002: processes that are slow.
+pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
+    let users = match &facts.sole_user {
+        Some(SoleUser::Theirs(users)) => users,
+        Some(SoleUser::EitherOnTarget(user, target)) => return facts.user_or_target(user, target),
+        _ => {
+            return facts.slow(
+                "those of",
+                "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host",
+            );
+        }
+    };
+    let on = if facts.more.is_empty() { facts.name() } else { "files used by no other process".to_owned() };
+    let title = format!(
+        "{} {} slow on {on}: {} as long as those of {} elsewhere",
+        users.name(),
+        if users.processes > 1 { "are" } else { "is" },
+        facts.slow_calls(),
+        users.first.others()
+    );
+    facts.words(
+        title,
+        "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where the \
+         rank's file lies (`lfs getstripe`), which no other process uses",
+    )
+}
+
+/// DXT-O003: nodes that are slow.
+pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
+    facts.slow(
+        "those of",
+        "have the node checked (network link, file system client, other processes), or exclude the node from the next job",
+    )
+}
+
+/// DXT-O004: storage targets that are slow or overloaded.
+pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
+    if let Some(SoleUser::EitherOnTarget(user, target)) = &facts.sole_user {
+        return facts.user_or_target(user, target);
+    }
+    let Some(load) = facts.load else {
+        return facts.slow(
+            "on",
+            "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
+        );
+    };
+    let title = format!(
+        "{} {} overloaded: {load:.1} times the load of {}{}, and {} as long",
+        facts.name(),
+        facts.are(),
+        facts.unit.others(),
+        if facts.more.is_empty() { "" } else { " each" },
+        facts.slow_calls()
+    );
+    facts.words(
+        title,
+        "spread files evenly before writing them: `lfs setstripe -i -1` (any OST first) or more stripes (`-c`) for their folder",
+    )
+}
+
+/// DXT-O005: files, folders or parts of a file that are slow.
+pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
+    if let Some(SoleUser::Either(user)) = &facts.sole_user {
+        let title = format!(
+            "{} or its {} is slow (no other process uses this file): {} as long as on {}",
+            user.name(),
+            facts.name(),
+            facts.slow_calls(),
+            facts.unit.others()
+        );
+        return facts.words(
+            title,
+            "check where the file lies (another file system, a busy target) and other load on the rank's host: the same calls on other files are faster",
+        );
+    }
+    facts.slow(
+        "on",
+        match facts.unit {
+            Subject::Folder(_) => {
+                "check which storage these files lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
+            }
+            Subject::Region { .. } => {
+                "check which storage these bytes lie on (`lfs getstripe`, a separate component, a degraded device), and whether other ranks lock these bytes"
+            }
+            _ => {
+                "check where the file lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files \
+                 are faster"
+            }
+        },
+    )
+}
+
+/// Evidence of any finding: the file with the most lost time, its share of this time in percent, and the number of all files.
+pub(crate) fn lost_on(file: &str, percent: f64, files: u64) -> Evidence {
+    format!("{percent:.0} % of the lost time on {file}; {} in total", units::counted(files, "file")).into()
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let rank = |rank: u32| Subject::Process { name: format!("rank {rank}"), is_rank: true };
+    let read = SlowCalls { class: Class::Read, op: None, times: 2.9, calls: 2000, score: 8.25, p: 3e-5, among: 64 };
+    let close = SlowCalls { class: Class::Metadata, op: Some("close".into()), p: 0.0, ..read.clone() };
+    let stat = SlowCalls { op: Some("stat".into()), times: 120.0, ..close.clone() };
+    let of = |unit: Subject| SlowUnit {
+        unit,
+        about: About::default(),
+        more: Vec::new(),
+        ranks: None,
+        either: Vec::new(),
+        calls: vec![read.clone()],
+        sole_user: None,
+        load: None,
+        grows: false,
+        workers: None,
+    };
+    let also = |all: Vec<Subject>| all.into_iter().map(|unit| (unit, About::default())).collect::<Vec<_>>();
+    let user = Users { first: rank(3), processes: 1, ranks: Some(vec![3]) };
+    let ranks = Users { first: rank(3), processes: 2, ranks: Some(vec![3, 4]) };
+    let pid = Subject::Process { name: "pid 4711".into(), is_rank: false };
+    let pids = Users { first: pid.clone(), processes: 2, ranks: None };
+    let (file, target) = (of(Subject::File("/scratch/a".into())), of(Subject::Target(3)));
+    let theirs = |users: &Users| SlowUnit { sole_user: Some(SoleUser::Theirs(users.clone())), ..file.clone() };
+    let on_target = Some(SoleUser::EitherOnTarget(user.clone(), Subject::Target(3)));
+    let region = Subject::Region { file: "/scratch/a".into(), offset: 1 << 30, length: 64 << 20 };
+    let span = of(Subject::Span(10_000_000_000, 20_000_000_000));
+    let all = also((4..7).map(rank).collect());
+    vec![
+        (Code::SLOW_MOMENT, slow_moment(&SlowUnit { workers: Some("ranks"), ..span.clone() })),
+        (Code::SLOW_MOMENT, slow_moment(&SlowUnit { calls: vec![read.clone(), stat.clone(), close], ..span.clone() })),
+        (Code::SLOW_MOMENT, slow_moment(&SlowUnit { grows: true, workers: Some("processes"), ..span })),
+        (Code::SLOW_RANK, slow_rank(&of(rank(3))).and([lost_on("/scratch/a", 75.0, 3)])),
+        (Code::SLOW_RANK, slow_rank(&SlowUnit { more: all, ranks: Some(vec![3, 4, 5, 6]), ..of(rank(3)) })),
+        (Code::SLOW_RANK, slow_rank(&SlowUnit { more: also(vec![rank(7)]), calls: vec![stat], ..of(pid) })),
+        (Code::SLOW_RANK, slow_rank(&theirs(&user))),
+        (Code::SLOW_RANK, slow_rank(&theirs(&ranks))),
+        (Code::SLOW_RANK, slow_rank(&SlowUnit { more: also(vec![Subject::File("b".into())]), ..theirs(&pids) })),
+        (Code::SLOW_RANK, slow_rank(&SlowUnit { sole_user: on_target.clone(), ..of(rank(3)) })),
+        (Code::SLOW_NODE, slow_node(&of(Subject::Node { name: "n7".into(), processes: 32 }))),
+        (Code::SLOW_TARGET, slow_target(&target)),
+        (Code::SLOW_TARGET, slow_target(&SlowUnit { sole_user: on_target, ..target.clone() })),
+        (Code::SLOW_TARGET, slow_target(&SlowUnit { load: Some(3.0), ..target.clone() })),
+        (
+            Code::SLOW_TARGET,
+            slow_target(&SlowUnit { load: Some(3.0), more: also(vec![Subject::Target(4)]), ..target.clone() }),
+        ),
+        (Code::SLOW_TARGET, slow_target(&SlowUnit { either: also(vec![Subject::Target(4)]), ..target.clone() })),
+        (
+            Code::SLOW_TARGET,
+            slow_target(&SlowUnit { either: also(vec![Subject::Target(4), Subject::Target(5)]), ..target }),
+        ),
+        (Code::SLOW_FILE, slow_file(&file)),
+        (Code::SLOW_FILE, slow_file(&SlowUnit { sole_user: Some(SoleUser::Either(user)), ..file })),
+        (Code::SLOW_FILE, slow_file(&of(Subject::Folder("/scratch/in".into())))),
+        (Code::SLOW_FILE, slow_file(&of(region))),
+    ]
+}

@@ -1,0 +1,307 @@
+//! Sentences on findings of the whole run, and titles that several findings make together.
+
+use super::Words;
+use crate::findings::{About, Evidence, Title};
+use crate::text::units;
+
+/// Number of storage targets up to which each is named.
+const LISTED: usize = 4;
+
+/// Returns a title that also holds for further files.
+pub(crate) fn and_other_files(title: &Title, files: u64) -> Title {
+    format!("{title} (and {})", units::counted(files, "other file")).into()
+}
+
+/// Returns the title of a finding whose ranks work one after another.
+pub(crate) fn serialized(title: &Title) -> Title {
+    format!("ranks are serialized: {title}").into()
+}
+
+/// Returns the titles of two findings on the same calls as one.
+pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
+    format!("{title}; {other}").into()
+}
+
+/// DXT-C027: data that processes overwrite (`title`) and read back before (`read_back`); `evidence` is that of both findings.
+pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
+    Words::new(
+        format!("scratch data: {title}, and {read_back}"),
+        evidence,
+        "hold scratch data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
+         parallel file system is not needed",
+    )
+}
+
+/// DXT-C013: title and further evidence if the one rank with all I/O also gathers or distributes the data by MPI's calls `gathers` and
+/// `distributes`, for which the others wait `waits_ns`.
+pub(crate) fn one_rank_gathers(
+    title: &Title,
+    gathers: &[String],
+    distributes: &[String],
+    waits_ns: u64,
+) -> (Title, Evidence) {
+    let does = match (gathers.is_empty(), distributes.is_empty()) {
+        (_, true) => "gathers data",
+        (true, false) => "distributes data",
+        (false, false) => "gathers and distributes data",
+    };
+    let words = format!(
+        "the others wait {} for this rank at synchronization points ({}), in addition to its reads and writes",
+        units::duration(waits_ns),
+        [gathers, distributes].concat().join(", ")
+    );
+    (format!("{title}; the rank also {does}").into(), words.into())
+}
+
+/// File whose requests reach few of its storage targets.
+#[derive(Clone, Debug)]
+pub(crate) struct Aliased {
+    /// Path of the file.
+    pub(crate) file: String,
+    /// Stripe size, bytes.
+    pub(crate) stripe_size: u64,
+    /// Number of the file's storage targets.
+    pub(crate) targets: u64,
+    /// Storage targets that requests reach, ascending.
+    pub(crate) used: Vec<u32>,
+    /// Share of the file's bytes on these.
+    pub(crate) share: f64,
+    /// Length of the range of all requests / (stripe size x stripe count).
+    pub(crate) rows: u64,
+    /// Number of further such files.
+    pub(crate) other_files: u64,
+}
+
+/// DXT-V011: requests that reach few of a file's storage targets.
+pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
+    let which = match facts.used.len() {
+        1..=LISTED => {
+            let names: Vec<String> = facts.used.iter().map(u32::to_string).collect();
+            format!(" (OST {})", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let title = format!(
+        "requests on {} hit {} of its {}{which} with {:.0} % of the bytes, over {} times stripe size times stripe count ({})",
+        facts.file,
+        facts.used.len(),
+        units::counted(facts.targets, "OST"),
+        facts.share * 100.0,
+        units::count(facts.rows),
+        units::bytes(facts.stripe_size.saturating_mul(facts.targets))
+    );
+    let row = format!(
+        "stripe count times stripe size: {} of {}",
+        units::counted(facts.targets, "stripe"),
+        units::bytes(facts.stripe_size)
+    );
+    let about = About { file: Some(facts.file.clone()), ..About::default() };
+    let title = Title::from(title);
+    Words::new(
+        if facts.other_files > 0 { and_other_files(&title, facts.other_files) } else { title },
+        vec![Evidence::of(row, about)],
+        "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
+         no multiple of size times count; more stripes alone may not help",
+    )
+}
+
+/// DXT-V026: reads, or else writes, alternate with computing in a number of bursts; times in ns are means over processes.
+pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -> Words {
+    let (what, hint) = if reads {
+        (
+            "reads",
+            "prefetch the next piece while computing: a thread, posix_fadvise(POSIX_FADV_WILLNEED), aio or MPI_File_iread, with two alternating buffers",
+        )
+    } else {
+        (
+            "writes",
+            "write less often, or while computing the next step: a thread, aio or MPI_File_iwrite_at with two alternating buffers, HDF5's asynchronous connector",
+        )
+    };
+    let evidence = format!(
+        "{} of I/O and {} of computing per process on average, in {}",
+        units::duration(io_ns),
+        units::duration(computes_ns),
+        units::counted(bursts, "burst")
+    );
+    let title = format!("nothing stands out; {what} alternate with computing {bursts} times and could overlap");
+    Words::new(title, vec![evidence.into()], hint)
+}
+
+/// DXT-V004: a kind of calls (`what`, plural) with much of the time in I/O, which no finding explains.
+pub(crate) fn uncovered(what: &str, share: f64) -> Words {
+    Words::new(
+        format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
+        Vec::new(),
+        "compare the rate of these calls with what the file system can do, and with another run (`compare`)",
+    )
+}
+
+/// Threads of a process that never read or write at the same time. Times in ns.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads {
+    /// Name of the process.
+    pub(crate) process: String,
+    /// Number of further such processes.
+    pub(crate) others: u64,
+    /// Number of threads with reads or writes.
+    pub(crate) count: u64,
+    /// Time with any thread in a call.
+    pub(crate) busy_ns: u64,
+    /// Time in calls, summed over threads.
+    pub(crate) sum_ns: u64,
+    /// Time in calls of the busiest thread.
+    pub(crate) most_ns: u64,
+}
+
+/// DXT-V012: threads whose calls are serialized.
+pub(crate) fn serialized_threads(facts: &Threads) -> Words {
+    let busy = units::duration(facts.busy_ns);
+    let others = match facts.others {
+        0 => String::new(),
+        others => format!(" (also in {})", units::counted(others, "process")),
+    };
+    let title = format!(
+        "the {} I/O threads of {}{others} are serialized: never two calls at once in {busy}",
+        units::count(facts.count),
+        facts.process
+    );
+    let words = format!(
+        "{} in calls summed over all threads; {busy} with any thread in a call; {} in the busiest thread",
+        units::duration(facts.sum_ns),
+        units::duration(facts.most_ns)
+    );
+    Words::new(
+        title,
+        vec![words.into()],
+        "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
+         library that is not thread-safe",
+    )
+}
+
+/// Asynchronous I/O that nothing overlaps. Times in ns, summed over processes.
+#[derive(Clone, Debug)]
+pub(crate) struct NoOverlap {
+    /// True if most of the time is in MPI-IO.
+    pub(crate) mpi: bool,
+    /// True if the submitting calls do the work.
+    pub(crate) inside_submit: bool,
+    pub(crate) in_flight_ns: u64,
+    /// Time in calls that submit or wait.
+    pub(crate) kept_ns: u64,
+    pub(crate) submitting_ns: u64,
+    pub(crate) calls: u64,
+    /// Number of processes.
+    pub(crate) processes: u64,
+    /// Process with the longest time in such calls, and this time; `None` if there is one process.
+    pub(crate) most: Option<(String, u64)>,
+}
+
+impl NoOverlap {
+    /// Returns the name of the operations.
+    pub(crate) const fn operation(&self) -> &'static str {
+        if self.mpi { "nonblocking MPI-IO" } else { "asynchronous I/O" }
+    }
+}
+
+/// DXT-V016: asynchronous I/O during which the program computes nothing.
+pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
+    let (what, time) = (facts.operation(), units::duration(facts.kept_ns));
+    let submitting = units::duration(facts.submitting_ns);
+    let title = if facts.inside_submit {
+        format!("{what} runs inside the calls that should only start it: {submitting} in these calls")
+    } else {
+        format!("the program waits {time} for {what} right after starting it, and computes nothing in between")
+    };
+    let hint = match (facts.inside_submit, facts.mpi) {
+        (true, true) => {
+            "use your own thread with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library that has one (ADIOS2, HDF5's asynchronous connector): this MPI \
+             library does the I/O inside the nonblocking call"
+        }
+        (true, false) => {
+            "use a thread or io_uring: io_submit(2) works in the background only for files opened with O_DIRECT, on file systems that support this"
+        }
+        (false, true) => {
+            "compute between the call and its MPI_Wait: alternate two buffers, and wait for the I/O of a step when the next step is ready"
+        }
+        (false, false) => {
+            "compute between submitting and waiting: alternate two buffers, and wait for the I/O of a step when the next step is ready"
+        }
+    };
+    let all = format!(
+        "in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting)",
+        units::duration(facts.in_flight_ns),
+        units::counted(facts.calls, "call")
+    );
+    let most = facts.most.as_ref().map(|(process, ns)| {
+        let processes = units::counted(facts.processes, "process");
+        format!("{processes}; most in {process}: {}", units::duration(*ns)).into()
+    });
+    Words::new(title, std::iter::once(all.into()).chain(most).collect(), hint)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let title = |title: &str| Words::new(title, Vec::new(), "");
+    let retitled = |title: Title| Words { title, ..Words::default() };
+    let [gather, bcast] = ["MPI_Gather", "MPI_Bcast"].map(|name| vec![name.to_owned()]);
+    let one = title("rank 0 makes all reads and writes").title;
+    let gathers = |gathers: &[String], distributes: &[String]| {
+        let (title, evidence) = one_rank_gathers(&one, gathers, distributes, 3_000_000_000);
+        retitled(title).and([evidence])
+    };
+    let aliased = Aliased {
+        file: "/scratch/out".into(),
+        stripe_size: 1 << 20,
+        targets: 16,
+        used: vec![3],
+        share: 1.0,
+        rows: 40,
+        other_files: 0,
+    };
+    let many = Aliased { used: (0..8).collect(), other_files: 2, ..aliased.clone() };
+    let threads = Threads {
+        process: "pid 4711".into(),
+        others: 0,
+        count: 4,
+        busy_ns: 4_000_000_000,
+        sum_ns: 4_100_000_000,
+        most_ns: 1_200_000_000,
+    };
+    let overlap = NoOverlap {
+        mpi: true,
+        inside_submit: false,
+        in_flight_ns: 4_100_000_000,
+        kept_ns: 4_000_000_000,
+        submitting_ns: 3_000_000,
+        calls: 64,
+        processes: 8,
+        most: Some(("rank 3".into(), 600_000_000)),
+    };
+    let aio = NoOverlap { mpi: false, processes: 1, most: None, ..overlap.clone() };
+    let in_submit = |of: &NoOverlap| NoOverlap { inside_submit: true, submitting_ns: 3_900_000_000, ..of.clone() };
+    let ranks_write = title("4 ranks write one after another").title;
+    let small = title("1,000 small writes to /scratch/out").title;
+    let (over, back) = (title("64 MiB are overwritten").title, title("64 MiB are read back").title);
+    vec![
+        (Code::SERIALISED, retitled(serialized(&ranks_write))),
+        (Code::INDEPENDENT, retitled(same_calls(&small, &title("2 stripes of /scratch/out are shared").title))),
+        (Code::SAME_BYTES, retitled(and_other_files(&title("all ranks read the same bytes of /scratch/in").title, 2))),
+        (Code::OVERWRITTEN, scratch_data(&over, &back, Vec::new())),
+        (Code::ONE_RANK, gathers(&gather, &[])),
+        (Code::ONE_RANK, gathers(&[], &bcast)),
+        (Code::ONE_RANK, gathers(&gather, &bcast)),
+        (Code::ALIASING, few_targets_reached(&aliased)),
+        (Code::ALIASING, few_targets_reached(&many)),
+        (Code::BY_TURNS, by_turns(true, 12, 4_000_000_000, 8_000_000_000)),
+        (Code::BY_TURNS, by_turns(false, 12, 4_000_000_000, 8_000_000_000)),
+        (Code::UNCOVERED, uncovered("reads", 0.4)),
+        (Code::THREADS_BY_TURNS, serialized_threads(&threads)),
+        (Code::THREADS_BY_TURNS, serialized_threads(&Threads { others: 3, ..threads })),
+        (Code::NO_OVERLAP, no_overlap(&in_submit(&overlap))),
+        (Code::NO_OVERLAP, no_overlap(&in_submit(&aio))),
+        (Code::NO_OVERLAP, no_overlap(&overlap)),
+        (Code::NO_OVERLAP, no_overlap(&aio)),
+    ]
+}
