@@ -1,6 +1,6 @@
 //! Sentences of a finding.
 
-use super::{Evidence, Title};
+use super::{About, Evidence, Title, said};
 
 /// Sentences of a finding, as `crate::words` makes them.
 #[derive(Clone, Debug, Default)]
@@ -9,17 +9,31 @@ pub(crate) struct Words {
     pub(crate) title: Title,
     /// Sentences that support it, with their subjects.
     pub(crate) evidence: Vec<Evidence>,
-    /// What to change; empty if nothing is advised.
+    /// Advice; empty if there is none.
     pub(crate) hint: String,
 }
 
 impl Words {
-    /// Creates sentences from a title, evidence and advice.
-    pub(crate) fn new(title: impl Into<Title>, evidence: Vec<Evidence>, hint: &str) -> Self {
-        Self { title: title.into(), evidence, hint: hint.into() }
+    /// Creates words without evidence.
+    pub(crate) fn new(title: impl Into<Title>, hint: impl Into<String>) -> Self {
+        Self { title: title.into(), evidence: Vec::new(), hint: hint.into() }
     }
 
-    /// Returns the words with further evidence.
+    /// Creates words with evidence.
+    pub(crate) fn of(
+        title: impl Into<Title>,
+        evidence: impl IntoIterator<Item = impl Into<Evidence>>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { title: title.into(), evidence: said(evidence), hint: hint.into() }
+    }
+
+    /// Appends a sentence of evidence and its subject.
+    pub(crate) fn with(self, sentence: impl Into<String>, about: About) -> Self {
+        self.and([Evidence::of(sentence.into(), about)])
+    }
+
+    /// Appends evidence.
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = Evidence>) -> Self {
         self.evidence.extend(more);
         self

@@ -45,6 +45,12 @@ pub fn times(ratio: f64) -> String {
     if ratio > MOST { format!("over {MOST}") } else { format!("{ratio:.1}") }
 }
 
+/// Formats a q-value, as in `3.1e-4`; `<1e-300` if it is 0.
+#[must_use]
+pub fn chance(q: f64) -> String {
+    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
+}
+
 /// Formats a point in time in seconds, to the microsecond: `28.380000`.
 #[must_use]
 pub fn seconds(ns: u64) -> String {

@@ -84,7 +84,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
         ))
     });
     let evidence = facts.calls.iter().map(|(call, about)| Evidence::of(call.words(), about.clone()));
-    Words::new(
+    Words::of(
         title,
         evidence.chain(waited).collect(),
         "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
@@ -127,7 +127,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::EachFile(files) => {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
-            return Words::new(
+            return Words::of(
                 format!("one {what} on each of {files} is a slow outlier: {excess} excess in total"),
                 longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
@@ -151,7 +151,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
     } else {
         "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
     };
-    Words::new(title, longest, hint)
+    Words::of(title, longest, hint)
 }
 
 /// Long calls of most processes at the same time.
@@ -196,7 +196,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
         Evidence::of(Subject::Span(from, until).name(), about)
     };
     let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
-    Words::new(
+    Words::of(
         title,
         std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans).collect(),
         "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
@@ -237,7 +237,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );
-    Words::new(
+    Words::of(
         title,
         vec![Evidence::of(words, facts.about.clone())],
         "check what else used the file system or the network at that time, and repeat the run before changing the program",
@@ -279,7 +279,7 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
         units::agree(facts.outliers, "belongs", "belong")
     );
     let longest = facts.longest.as_ref().map(|call| call.words().into());
-    Words::new(
+    Words::of(
         title,
         std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest).collect(),
         "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
@@ -324,7 +324,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
             "if this matters, stagger the ranks, or spread reads and writes over the run instead of bursts",
         ),
     };
-    Words::new(title, Vec::new(), hint)
+    Words::new(title, hint)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
         let about = About { file: Some(problem.file.clone()), offset: Some(problem.offset), ..About::default() };
         Evidence::of(format!("{} at byte {}: {}", problem.file, problem.offset, problem.what), about)
     });
-    Words::new(
+    Words::of(
         damage(facts),
         evidence.collect(),
         "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds",
@@ -76,7 +76,7 @@ pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
         Origin::Trace => format!("{counted} {} recorded only as counters", units::agree(operations, "is", "are")),
         Origin::Darshan => format!("{counted} {} no DXT segment", units::agree(operations, "has", "have")),
     };
-    Words::new(title, Vec::new(), record_all(origin, filtered))
+    Words::new(title, record_all(origin, filtered))
 }
 
 /// Returns the advice on operations without segments; `filtered` as for [`folded`].

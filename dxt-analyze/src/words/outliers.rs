@@ -92,7 +92,7 @@ pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     );
     let traits = facts.traits.iter().map(|shared| shared.words(facts.listed).into());
     let slowest = facts.slowest.iter().map(|(operation, about)| Evidence::of(operation.words(), about.clone()));
-    Words::new(
+    Words::of(
         title,
         traits.chain(slowest).collect(),
         "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
@@ -144,7 +144,7 @@ impl SlowUnit {
             self.z,
             self.p
         );
-        Words::new(title, vec![Evidence::of(words, self.about.clone())], hint)
+        Words::of(title, vec![Evidence::of(words, self.about.clone())], hint)
     }
 }
 

@@ -196,7 +196,7 @@ impl SlowUnit {
             let words = format!("{} cannot be distinguished: the same requests reach it", unit.name());
             Evidence::of(words, about.clone())
         }));
-        Words::new(title, evidence, hint)
+        Words::of(title, evidence, hint)
     }
 
     /// Returns the words on a unit that is slow compared with others; `those` is `on` or `those of`.

@@ -24,7 +24,7 @@ pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
 
 /// DXT-C027: data that processes overwrite (`title`) and read back before (`read_back`); `evidence` is that of both findings.
 pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
-    Words::new(
+    Words::of(
         format!("scratch data: {title}, and {read_back}"),
         evidence,
         "hold scratch data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
@@ -97,7 +97,7 @@ pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
     );
     let about = About { file: Some(facts.file.clone()), ..About::default() };
     let title = Title::from(title);
-    Words::new(
+    Words::of(
         if facts.other_files > 0 { and_other_files(&title, facts.other_files) } else { title },
         vec![Evidence::of(row, about)],
         "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
@@ -125,12 +125,12 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
         units::counted(bursts, "burst")
     );
     let title = format!("nothing stands out; {what} alternate with computing {bursts} times and could overlap");
-    Words::new(title, vec![evidence.into()], hint)
+    Words::of(title, vec![evidence.into()], hint)
 }
 
 /// DXT-V004: a kind of calls (`what`, plural) with much of the time in I/O, which no finding explains.
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
-    Words::new(
+    Words::of(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
         Vec::new(),
         "compare the rate of these calls with what the file system can do, and with another run (`compare`)",
@@ -171,7 +171,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
-    Words::new(
+    Words::of(
         title,
         vec![words.into()],
         "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
@@ -237,13 +237,13 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
         let processes = units::counted(facts.processes, "process");
         format!("{processes}; most in {process}: {}", units::duration(*ns)).into()
     });
-    Words::new(title, std::iter::once(all.into()).chain(most).collect(), hint)
+    Words::of(title, std::iter::once(all.into()).chain(most).collect(), hint)
 }
 
 #[cfg(test)]
 pub(super) fn samples() -> Vec<super::tests::Sample> {
     use crate::findings::Code;
-    let title = |title: &str| Words::new(title, Vec::new(), "");
+    let title = |title: &str| Words::new(title, "");
     let retitled = |title: Title| Words { title, ..Words::default() };
     let [gather, bcast] = ["MPI_Gather", "MPI_Bcast"].map(|name| vec![name.to_owned()]);
     let one = title("rank 0 makes all reads and writes").title;

@@ -1,13 +1,15 @@
 //! Checks of load balance over ranks, by the imbalance percentage of DeRose, Homer & Johnson (Euro-Par 2007): (max - mean) / max * n / (n -
 //! 1). For any number n of ranks, it is 0 if all do the same and 1 if one does everything.
 
-use super::result::{Amount, Said, Verdicts};
-use super::{Measured, percent, share};
-use crate::findings::{About, Code, Severity};
+use super::result::{Amount, Verdicts};
+use super::{Measured, share};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::text::units;
+use crate::words::Words;
+use crate::words::checks::balance as words;
 use std::collections::BTreeMap;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -48,25 +50,18 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let Some((&process, rank)) = busiest else { return false };
     let part = share(rank.data.bytes, all);
     let found = part >= least && all >= m.least.traffic_min_bytes;
-    let said = found.then(|| Said {
-        about: About {
+    let finding = found.then(|| {
+        let moved = (rank.data.bytes, rank.data.count, rank.data.time_ns);
+        let words = words::one_rank(&m.run.process_name(process), part, members(m), moved);
+        let about = About {
             rank: m.run.process(process).map(|process| process.rank).filter(|&rank| rank >= 0),
             calls: Some(rank.data.count),
             bytes: Some(rank.data.bytes),
             time_ns: Some(rank.data.time_ns),
             ..About::default()
-        },
-        severity: m.severity(rank.data.time_ns).max(Severity::Warn),
-        title: format!("{} moves {} of the bytes of {} ranks", m.run.process_name(process), percent(part), members(m)),
-        evidence: vec![format!(
-            "{} in {}, {} in total",
-            units::bytes(rank.data.bytes),
-            units::accesses(rank.data.count),
-            units::duration(rank.data.time_ns)
-        )],
-        cost_ns: None,
-        hint: "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): a single rank uses only one node's network"
-            .into(),
+        };
+        let severity = m.severity(rank.data.time_ns).max(Severity::Warn);
+        Finding { severity, ..Finding::new(code, words).with(about) }
     });
     out.add(
         check,
@@ -74,7 +69,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
         Amount::Ratio(part),
         Amount::Ratio(least),
         format!("{} ranks, {}", members(m), units::bytes(all)),
-        said,
+        finding,
     );
     out.also("moved by all ranks", Amount::Bytes(all), Amount::Bytes(m.least.traffic_min_bytes));
     found
@@ -82,19 +77,19 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
 
 fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
     let least = m.least.straggler_imbalance;
-    for (check, code, of, show, enough) in [
+    for (check, code, of, words, enough) in [
         (
             "bytes over ranks",
             Code::BYTE_IMBALANCE,
             (|rank| rank.data.bytes) as fn(&super::calls::Rank) -> u64,
-            units::bytes as fn(u64) -> String,
+            words::byte_imbalance as fn(f64, u64, &[(String, u64)]) -> Words,
             m.least.traffic_min_bytes,
         ),
         (
             "time in reads and writes over ranks",
             Code::TIME_IMBALANCE,
             |rank| rank.data.time_ns,
-            units::duration,
+            words::time_imbalance,
             m.least.imbalance_min_ns,
         ),
     ] {
@@ -110,25 +105,16 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         // A rank that does everything already has a finding of its own.
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
-        let said = found.then(|| Said {
-            about: About { operation: Some(check.into()), ..About::default() },
-            severity: if code == Code::TIME_IMBALANCE {
+        let finding = found.then(|| {
+            let named = ranks.iter().take(NAMED_EXAMPLES);
+            let named: Vec<_> = named.map(|(process, value)| (m.run.process_name(*process), *value)).collect();
+            let about = About { operation: Some(check.into()), ..About::default() };
+            let severity = if code == Code::TIME_IMBALANCE {
                 m.severity(most.saturating_sub(mean as u64))
             } else {
                 Severity::Info
-            },
-            title: format!("imbalance of {check} is {}", percent(part)),
-            evidence: ranks
-                .iter()
-                .take(NAMED_EXAMPLES)
-                .map(|(process, value)| {
-                    format!("{}: {}, mean over ranks {}", m.run.process_name(*process), show(*value), show(mean as u64))
-                })
-                .collect(),
-            cost_ns: None,
-            hint:
-                "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`"
-                    .into(),
+            };
+            Finding { severity, ..Finding::new(code, words(part, mean as u64, &named)).with(about) }
         });
         let elsewhere = if one { ", one of which moves nearly all bytes (see the row above)" } else { "" };
         out.add(
@@ -137,7 +123,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
             Amount::Ratio(part),
             Amount::Ratio(least),
             format!("{} ranks{elsewhere}", members(m)),
-            said,
+            finding,
         );
         let amount = if code == Code::TIME_IMBALANCE { Amount::Ns } else { Amount::Bytes };
         out.also("on the busiest rank", amount(most), amount(enough));
@@ -178,26 +164,16 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             continue;
         };
         let found = shared.iter().filter(|(part, _)| *part > least).count();
-        let said = (found > 0).then(|| Said {
-            about: About { operation: Some(check.into()), ..About::default() },
-            severity: Severity::Info,
-            title: format!("ranks move unequal shares of {}", units::counted(found as u64, "shared file")),
-            evidence: shared
-                .iter()
-                .take(found.min(NAMED_EXAMPLES))
-                .map(|(part, id)| {
-                    let by = m.calls.files.get(id).map(of);
-                    let most = by.and_then(|by| {
-                        by.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process)))
-                    });
-                    let most = most.map_or(String::new(), |(process, bytes)| {
-                        format!(", {} moves most: {}", m.run.process_name(*process), units::bytes(*bytes))
-                    });
-                    format!("{}: imbalance {}{most}", m.name(*id), percent(*part))
-                })
-                .collect(),
-            cost_ns: None,
-            hint: "give each rank an equal part of the file, or use collective calls, whose aggregators divide the file evenly".into(),
+        let finding = (found > 0).then(|| {
+            let named = shared.iter().take(found.min(NAMED_EXAMPLES)).map(|(part, id)| {
+                let by = m.calls.files.get(id).map(of);
+                let most =
+                    by.and_then(|by| by.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))));
+                let most = most.map(|(process, bytes)| (m.run.process_name(*process), *bytes));
+                (m.name(*id), *part, most)
+            });
+            let words = words::shared_imbalance(found as u64, &named.collect::<Vec<_>>());
+            Finding::new(code, words).with(About { operation: Some(check.into()), ..About::default() })
         });
         out.add(
             check,
@@ -205,7 +181,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             Amount::Ratio(worst),
             Amount::Ratio(least),
             units::counted(shared.len() as u64, "shared file"),
-            said,
+            finding,
         );
         let of_it = m.calls.files.get(&file).map_or(0, bytes);
         out.also("moved in that file", Amount::Bytes(of_it), Amount::Bytes(m.least.traffic_min_bytes));
@@ -227,23 +203,17 @@ fn independent(m: &Measured<'_>, out: &mut Verdicts) {
     let files: Vec<_> = worst.iter().filter(|(_, count)| *count > m.least.collective_min).collect();
     let time =
         files.iter().filter_map(|(file, _)| m.calls.files.get(file)).map(|file| file.alone.time_ns).sum::<Sum>().get();
-    let said = (!files.is_empty()).then(|| Said {
-        about: About { time_ns: Some(time), ..About::default() },
-        severity: m.severity(time),
-        title: "several ranks access a shared file without any collective call".into(),
-        evidence: files
-            .iter()
-            .filter_map(|(id, count)| {
-                let file = m.calls.files.get(id)?;
-                let ranks = file.read_by.len().max(file.written_by.len());
-                Some(format!("{}: {} by {ranks} ranks, {} in total", m.name(*id), units::counted(*count, "independent call"), units::duration(file.alone.time_ns)))
-            })
-            .collect(),
-        cost_ns: None,
-        hint: "use collective calls, or one file per rank or node if ranks need no common file; `stripes` shows if ranks share locks"
-            .into(),
+    let found = (!files.is_empty()).then(|| {
+        let files = files.iter().filter_map(|(id, count)| {
+            let file = m.calls.files.get(id)?;
+            let ranks = file.read_by.len().max(file.written_by.len());
+            Some((m.name(*id), *count, ranks, file.alone.time_ns))
+        });
+        let words = words::shared_independent(&files.collect::<Vec<_>>());
+        let about = About { time_ns: Some(time), ..About::default() };
+        Finding { severity: m.severity(time), ..Finding::new(code, words).with(about) }
     });
-    out.add(check, code, Amount::Count(count), least, "the file with most such calls".into(), said);
+    out.add(check, code, Amount::Count(count), least, "the file with most such calls".into(), found);
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Checks of the interfaces used: C streams, MPI-IO with its collective and nonblocking calls, aggregators, memory alignment.
 
 use super::calls::Forms;
-use super::result::{Amount, Said, Verdicts};
-use super::{Measured, percent, share};
-use crate::findings::{About, Code, Severity};
+use super::result::{Amount, Verdicts};
+use super::{Measured, share};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::text::units;
+use crate::words::checks::interface as words;
 use std::collections::BTreeSet;
 use trace_format::meta::HintOrigin;
 
@@ -35,21 +36,13 @@ fn stdio(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no bytes moved");
     }
     let part = share(m.calls.stdio.bytes, all);
-    let said = (part > least).then(|| Said {
-        about: About { calls: Some(m.calls.stdio.count), time_ns: Some(m.calls.stdio.time_ns), ..About::default() },
-        severity: m.severity(m.calls.stdio.time_ns),
-        title: format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(part)),
-        evidence: vec![format!(
-            "{} in {}, {} in total",
-            units::bytes(m.calls.stdio.bytes),
-            units::counted(m.calls.stdio.count, "call"),
-            units::duration(m.calls.stdio.time_ns)
-        )],
-        cost_ns: None,
-        hint: "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with setvbuf(3)"
-            .into(),
+    let stdio = &m.calls.stdio;
+    let found = (part > least).then(|| {
+        let words = words::stdio_share(part, stdio.bytes, stdio.count, stdio.time_ns);
+        let about = About { calls: Some(stdio.count), time_ns: Some(stdio.time_ns), ..About::default() };
+        Finding { severity: m.severity(stdio.time_ns), ..Finding::new(code, words).with(about) }
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} moved", units::bytes(all)), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} moved", units::bytes(all)), found);
 }
 
 fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
@@ -64,20 +57,11 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
         if several { file.alone.bytes } else { 0 }
     };
     let count = m.calls.mpi_reads.count().saturating_add(m.calls.mpi_writes.count());
-    let shared = m.most(&m.calls.files, by_hand);
-    let said = (count == 0 && !shared.is_empty()).then(|| Said {
-        about: About { calls: Some(count), ..About::default() },
-        severity: Severity::Info,
-        title: format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
-        evidence: shared
-            .iter()
-            .map(|(file, bytes)| format!("{}: {} in independent calls", m.name(*file), units::bytes(*bytes)))
-            .collect(),
-        cost_ns: None,
-        hint: "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large requests"
-            .into(),
+    let shared = m.named(&m.calls.files, by_hand);
+    let found = (count == 0 && !shared.is_empty()).then(|| {
+        Finding::new(code, words::no_mpi_io(ranks, &shared)).with(About { calls: Some(count), ..About::default() })
     });
-    out.add(check, code, Amount::Count(count), least, format!("{ranks} ranks"), said);
+    out.add(check, code, Amount::Count(count), least, format!("{ranks} ranks"), found);
     let bytes = m.calls.files.values().map(by_hand).sum::<Sum>().get();
     out.also("moved in shared files by independent calls", Amount::Bytes(bytes), Amount::Bytes(1));
 }
@@ -99,31 +83,23 @@ fn collective(
         return out.skip(check, code, least, "the program has one rank");
     }
     let part = share(forms.collective.count, all);
-    let said = (part < m.least.collective_share && all > m.least.collective_min).then(|| Said {
-        about: About {
+    let found = (part < m.least.collective_share && all > m.least.collective_min).then(|| {
+        let files = m.named(&forms.independent_files, |calls| calls.count);
+        let about = About {
             calls: Some(forms.independent.count),
             time_ns: Some(forms.independent.time_ns),
             operation: Some(call.into()),
             ..About::default()
-        },
-        severity: m.severity(forms.independent.time_ns),
-        title: format!("{} of {} are collective", percent(part), units::counted(all, "MPI-IO call")),
-        evidence: m
-            .most(&forms.independent_files, |calls| calls.count)
-            .iter()
-            .map(|(file, count)| format!("{}: {}", m.name(*file), units::counted(*count, "independent call")))
-            .collect(),
-        cost_ns: None,
-        hint: format!(
-            "where all ranks move data at the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with H5FD_MPIO_COLLECTIVE)"
-        ),
+        };
+        let finding = Finding::new(code, words::few_collective(part, all, &files, call)).with(about);
+        Finding { severity: m.severity(forms.independent.time_ns), ..finding }
     });
     let independent = match forms.independent.time_ns {
         0 => String::new(),
         ns => format!(", {} in independent calls", units::duration(ns)),
     };
     let looked = format!("{}{independent}", units::counted(all, "call"));
-    out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.add(check, code, Amount::Ratio(part), least, looked, found);
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
@@ -144,22 +120,9 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let idle = share(m.phases.idle_ns, m.phases.span_ns);
     let gaps = m.phases.gaps.len() as u64;
-    let said = (nonblocking == 0 && idle >= m.least.idle_share && gaps >= GAPS).then(|| Said {
-        about: About { calls: Some(all), time_ns: Some(m.phases.idle_ns), ..About::default() },
-        severity: Severity::Info,
-        title: format!(
-            "all MPI-IO calls are blocking, and {} between I/O phases pass without I/O",
-            units::duration(m.phases.idle_ns)
-        ),
-        evidence: vec![format!(
-            "{}, {} without I/O",
-            units::counted(all, "blocking call"),
-            units::counted(gaps, "gap")
-        )],
-        cost_ns: None,
-        hint: "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
-               compute before MPI_Wait"
-            .into(),
+    let found = (nonblocking == 0 && idle >= m.least.idle_share && gaps >= GAPS).then(|| {
+        let about = About { calls: Some(all), time_ns: Some(m.phases.idle_ns), ..About::default() };
+        Finding::new(code, words::blocking_only(m.phases.idle_ns, all, gaps)).with(about)
     });
     let looked = format!(
         "{}, {} nonblocking; {} without I/O (at least {GAPS} required)",
@@ -167,7 +130,7 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
         units::count(nonblocking),
         units::counted(gaps, "gap")
     );
-    out.add(check, code, Amount::Ratio(idle), least, looked, said);
+    out.add(check, code, Amount::Ratio(idle), least, looked, found);
     out.also("blocking calls", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
 
@@ -199,27 +162,22 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     let Some((part, file, on, count)) = worst else {
         return out.skip(check, code, least, "no recorded collective call moves bytes through POSIX");
     };
-    let said = (nodes >= SEVERAL && part < m.least.aggregator_nodes_share).then(|| {
+    let found = (nodes >= SEVERAL && part < m.least.aggregator_nodes_share).then(|| {
         let hints = m.run.hints.iter().filter(|hint| hint.file == file && hint.origin == HintOrigin::InEffect);
         let hints = hints.filter(|hint| hint.key == "cb_nodes" || hint.key == "cb_config_list");
-        let mut evidence = vec![format!(
-            "{}: the bytes of all ranks go through {count} of the ranks, on {on} of {nodes} nodes",
-            m.name(file)
-        )];
-        evidence.extend(hints.map(|hint| format!("{} = {}", hint.key, hint.value)));
-        Said {
-            about: About { operation: Some("collective calls".into()), ..About::default() },
-            severity: Severity::Warn,
-            title: format!(
-                "collective calls go through {} on {on} of {nodes} nodes",
-                units::counted(count as u64, "aggregator")
-            ),
-            evidence,
-            cost_ns: None,
-            hint: format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
-        }
+        let hints = hints.map(|hint| (hint.key.as_str(), hint.value.as_str()));
+        let words = words::few_aggregators(m.name(file), (count as u64, on, nodes), &hints.collect::<Vec<_>>());
+        let about = About { operation: Some("collective calls".into()), ..About::default() };
+        Finding { severity: Severity::Warn, ..Finding::new(code, words).with(about) }
     });
-    out.add(check, code, Amount::Ratio(part), least, format!("{nodes} {}", units::agree(nodes, "node", "nodes")), said);
+    out.add(
+        check,
+        code,
+        Amount::Ratio(part),
+        least,
+        format!("{nodes} {}", units::agree(nodes, "node", "nodes")),
+        found,
+    );
     out.also("nodes", Amount::Count(nodes), Amount::Count(SEVERAL));
 }
 
@@ -235,17 +193,9 @@ fn memory(m: &Measured<'_>, out: &mut Verdicts) {
         );
     }
     let part = share(unaligned, known);
-    let said = (part > least).then(|| Said {
-        about: About { calls: Some(unaligned), ..About::default() },
-        severity: Severity::Info,
-        title: format!(
-            "{} of reads and writes use memory buffers that are not aligned to {} bytes",
-            percent(part),
-            m.run.memory_alignment()
-        ),
-        evidence: vec![format!("{} of {}", units::count(unaligned), units::accesses(known))],
-        cost_ns: None,
-        hint: "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers".into(),
+    let found = (part > least).then(|| {
+        let words = words::memory_unaligned(part, m.run.memory_alignment(), unaligned, known);
+        Finding::new(code, words).with(About { calls: Some(unaligned), ..About::default() })
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(known, "access"), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(known, "access"), found);
 }

@@ -1,12 +1,13 @@
 //! Checks of calls that move no data: opens, closes, stats, locks.
 
-use super::result::{Amount, Said, Verdicts};
-use super::{Measured, percent, share};
-use crate::findings::{About, Code, Severity};
+use super::result::{Amount, Verdicts};
+use super::{Measured, share};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::text::units;
+use crate::words::checks::metadata as words;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     time_per_rank(measured, out);
@@ -16,9 +17,6 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     failed(measured, out);
     rate(measured, out);
 }
-
-const HINT: &str = "open each file once and keep it open; let one rank open and stat files and broadcast the result; use fewer, larger files or a container \
-                    (HDF5, ADIOS)";
 
 fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) =
@@ -32,21 +30,10 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     let Some(&(most, _)) = ranks.first() else { return out.skip(check, code, Amount::Ns(least), "no calls") };
     let slow: Vec<_> = ranks.iter().filter(|(ns, _)| *ns > least).collect();
     let cost = slow.iter().map(|(ns, _)| *ns).sum::<Sum>().get();
-    let said = (!slow.is_empty()).then(|| Said {
-        about: About { time_ns: Some(cost), ..About::default() },
-        severity: m.severity(cost),
-        title: format!(
-            "metadata calls take more than {} on {}",
-            units::duration(least),
-            units::counted(slow.len() as u64, "rank")
-        ),
-        evidence: slow
-            .iter()
-            .take(NAMED_EXAMPLES)
-            .map(|(ns, process)| format!("{}: {}", m.run.process_name(*process), units::duration(*ns)))
-            .collect(),
-        cost_ns: Some(cost),
-        hint: HINT.into(),
+    let found = (!slow.is_empty()).then(|| {
+        let named = slow.iter().take(NAMED_EXAMPLES).map(|(ns, process)| (m.run.process_name(*process), *ns));
+        let words = words::metadata_time(least, slow.len() as u64, &named.collect::<Vec<_>>());
+        m.costly(code, words, About::default(), cost)
     });
     out.add(
         check,
@@ -54,7 +41,7 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
         Amount::Ns(most),
         Amount::Ns(least),
         format!("{} {}", ranks.len(), units::agree(ranks.len() as u64, "rank", "ranks")),
-        said,
+        found,
     );
 }
 
@@ -69,21 +56,15 @@ fn share_of_time(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no calls");
     }
     let part = share(calls.metadata.time_ns, calls.all.time_ns);
-    let said = (part >= least && calls.metadata.count >= m.least.metadata_min).then(|| Said {
-        about: About { time_ns: Some(calls.metadata.time_ns), ..About::default() },
-        severity: Severity::Warn,
-        title: format!("{} of the time in I/O calls is spent in metadata calls", percent(part)),
-        evidence: m
-            .most(&calls.files, |file| file.opens.time_ns.saturating_add(file.closes.time_ns))
-            .into_iter()
-            .map(|(file, ns)| format!("{}: {} in opens and closes", m.name(file), units::duration(ns)))
-            .collect(),
-        cost_ns: Some(calls.metadata.time_ns),
-        hint: HINT.into(),
+    let found = (part >= least && calls.metadata.count >= m.least.metadata_min).then(|| {
+        let files = m.named(&calls.files, |file| file.opens.time_ns.saturating_add(file.closes.time_ns));
+        let about = About { time_ns: Some(calls.metadata.time_ns), ..About::default() };
+        let finding = Finding::new(code, words::metadata_share(part, &files)).with(about);
+        Finding { severity: Severity::Warn, cost_ns: Some(calls.metadata.time_ns), ..finding }
     });
     let looked =
         format!("{}, {}", units::counted(calls.metadata.count, "call"), units::duration(calls.metadata.time_ns));
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, found);
     out.also("calls", Amount::Count(calls.metadata.count), Amount::Count(m.least.metadata_min));
 }
 
@@ -95,29 +76,15 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts) {
     let cost = often
         .clone()
         .fold(0_u64, |sum, file| sum.saturating_add(file.opens.time_ns).saturating_add(file.closes.time_ns));
-    let said = (most >= least).then(|| Said {
-        about: About { time_ns: Some(cost), ..About::default() },
-        severity: m.severity(cost),
-        title: format!("single processes open {} {} or more", units::counted(often.count() as u64, "file"), units::counted(least, "time")),
-        evidence: files
-            .iter()
-            .filter(|(_, count)| *count >= least)
-            .filter_map(|(id, count)| {
-                let file = m.calls.files.get(id)?;
-                Some(format!(
-                    "{}: {} by {} for {}",
-                    m.name(*id),
-                    units::counted(*count, "open"),
-                    m.run.process_name(file.most_opens.1),
-                    units::accesses(file.accesses_of_most)
-                ))
-            })
-            .collect(),
-        cost_ns: Some(cost),
-        hint: "keep the file open between accesses: each open queries the metadata server, and each close writes back cached data"
-            .into(),
+    let found = (most >= least).then(|| {
+        let named = files.iter().filter(|(_, count)| *count >= least).filter_map(|(id, count)| {
+            let file = m.calls.files.get(id)?;
+            Some((m.name(*id), *count, m.run.process_name(file.most_opens.1), file.accesses_of_most))
+        });
+        let words = words::repeated_opens(often.count() as u64, least, &named.collect::<Vec<_>>());
+        m.costly(code, words, About::default(), cost)
     });
-    out.add(check, code, Amount::Count(most), Amount::Count(least), units::counted(m.calls.opens.count, "open"), said);
+    out.add(check, code, Amount::Count(most), Amount::Count(least), units::counted(m.calls.opens.count, "open"), found);
 }
 
 fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
@@ -129,25 +96,13 @@ fn per_access(m: &Measured<'_>, out: &mut Verdicts) {
     let data = m.calls.reads.count.saturating_add(m.calls.writes.count);
     let ratio = data as f64 / opens.count as f64;
     let cost = m.calls.metadata.time_ns;
-    let said = (ratio <= least && opens.count >= m.least.metadata_min).then(|| Said {
-        about: About { calls: Some(opens.count), time_ns: Some(cost), ..About::default() },
-        severity: m.severity(cost),
-        title: format!(
-            "the program opens files {} {} for {}",
-            units::count(opens.count),
-            units::agree(opens.count, "time", "times"),
-            units::accesses(data)
-        ),
-        evidence: m
-            .most(&m.calls.files, |file| file.opens.count)
-            .into_iter()
-            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "open")))
-            .collect(),
-        cost_ns: Some(cost),
-        hint: "pack small files into one (HDF5, tar with an index, a database), or keep files open".into(),
+    let found = (ratio <= least && opens.count >= m.least.metadata_min).then(|| {
+        let files = m.named(&m.calls.files, |file| file.opens.count);
+        let about = About { calls: Some(opens.count), ..About::default() };
+        m.costly(code, words::open_per_access(opens.count, data, &files), about, cost)
     });
     let looked = format!("{}, {}", units::counted(opens.count, "open"), units::accesses(data));
-    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, found);
     out.also("opens", Amount::Count(opens.count), Amount::Count(m.least.metadata_min));
 }
 
@@ -159,25 +114,12 @@ fn failed(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no opens");
     }
     let part = share(failed.count, all);
-    let said = (part >= least && failed.count >= m.least.failed_opens_min).then(|| Said {
-        about: About { calls: Some(failed.count), time_ns: Some(failed.time_ns), ..About::default() },
-        severity: m.severity(failed.time_ns),
-        title: format!(
-            "{} of {} {}",
-            units::count(failed.count),
-            units::counted(all, "open"),
-            units::agree(failed.count, "fails", "fail")
-        ),
-        evidence: m
-            .most(&m.calls.failed_files, |count| *count)
-            .into_iter()
-            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "failed open")))
-            .collect(),
-        cost_ns: Some(failed.time_ns),
-        hint: "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), cache which files are absent, put packages into one image"
-            .into(),
+    let found = (part >= least && failed.count >= m.least.failed_opens_min).then(|| {
+        let files = m.named(&m.calls.failed_files, |count| *count);
+        let about = About { calls: Some(failed.count), ..About::default() };
+        m.costly(code, words::failed_opens(failed.count, all, &files), about, failed.time_ns)
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(all, "open"), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), units::counted(all, "open"), found);
     out.also("failed opens", Amount::Count(failed.count), Amount::Count(m.least.failed_opens_min));
 }
 
@@ -187,14 +129,10 @@ fn rate(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::PerSecond(least), why);
     }
     let (peak, at) = m.phases.metadata_peak;
-    let said = (peak >= least).then(|| Said {
-        about: About { calls: Some(peak as u64), ..About::default() },
-        severity: Severity::Warn,
-        title: format!("metadata calls peak at {} per second", units::count(peak as u64)),
-        evidence: vec![format!("in the second that begins at {} s", units::seconds(at))],
-        cost_ns: None,
-        hint: HINT.into(),
+    let found = (peak >= least).then(|| {
+        let about = About { calls: Some(peak as u64), ..About::default() };
+        Finding { severity: Severity::Warn, ..Finding::new(code, words::metadata_rate(peak as u64, at)).with(about) }
     });
     let looked = units::counted(m.calls.metadata.count, "metadata call");
-    out.add(check, code, Amount::PerSecond(peak), Amount::PerSecond(least), looked, said);
+    out.add(check, code, Amount::PerSecond(peak), Amount::PerSecond(least), looked, found);
 }

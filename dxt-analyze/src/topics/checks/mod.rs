@@ -39,10 +39,11 @@ pub use view::checks as verb;
 
 pub use codes::CODES;
 
-use crate::findings::Severity;
+use crate::findings::{About, Code, Finding, Severity};
 use crate::model::{FileId, Run};
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
+use crate::words::{Words, checks as words};
 use calls::CallSums;
 use cells::Common;
 use gaps::Phases;
@@ -87,15 +88,16 @@ pub fn judge(measured: &Measured<'_>) -> Verdicts {
     out
 }
 
-/// Formats a share, as in `12.3 %`.
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 impl Measured<'_> {
     /// Returns the severity of a cost of `ns`, by its share of the time in all of the program's calls.
     fn severity(&self, ns: u64) -> Severity {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
+    }
+
+    /// Returns a finding that costs `ns`, with further facts.
+    fn costly(&self, code: Code, words: Words, about: About, ns: u64) -> Finding {
+        let about = About { time_ns: Some(ns), ..about };
+        Finding { severity: self.severity(ns), cost_ns: Some(ns), ..Finding::new(code, words).with(about) }
     }
 
     /// If the trace has no individually recorded calls, returns the reason why checks that need them are not applicable.
@@ -120,8 +122,8 @@ impl Measured<'_> {
         self.run.file(file).map_or("?", |file| &file.name)
     }
 
-    fn place(&self, example: &Example) -> String {
-        format!("{} at offset {}", self.run.process_name(example.process), example.offset)
+    fn example(&self, of: &Example) -> words::Example {
+        words::Example { process: self.run.process_name(of.process), offset: of.offset, length: of.length }
     }
 
     /// Returns the few files with the largest amounts, by `of`, with these amounts; files with an amount of 0 are omitted.
@@ -131,5 +133,10 @@ impl Measured<'_> {
         all.sort_by_key(|(file, amount)| (std::cmp::Reverse(*amount), *file));
         all.truncate(crate::limits::NAMED_EXAMPLES);
         all
+    }
+
+    /// Returns the names of the files of [`Self::most`], with their amounts.
+    fn named<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(&str, u64)> {
+        self.most(files, of).into_iter().map(|(file, amount)| (self.name(file), amount)).collect()
     }
 }

@@ -1,12 +1,14 @@
 //! Checks of single requests: size, order, and the syncs and seeks between them.
 
-use super::result::{Amount, Said, Verdicts};
+use super::result::{Amount, Verdicts};
 use super::sums::{Direction, FileSums};
-use super::{Measured, percent, share};
-use crate::findings::{About, Code, Severity};
+use super::{Measured, share};
+use crate::findings::{About, Code, Finding};
 use crate::model::FileId;
 use crate::sum::Sum;
 use crate::text::units;
+use crate::words::Words;
+use crate::words::checks::requests as words;
 use trace_format::op::Layer;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -33,6 +35,13 @@ struct Which {
     runs: (&'static str, Code),
 }
 
+impl Which {
+    /// Returns the facts of a number of calls.
+    fn about(&self, calls: u64) -> About {
+        About { calls: Some(calls), operation: Some(self.word.into()), ..About::default() }
+    }
+}
+
 static READS: Which = Which {
     word: "reads",
     singular: "read",
@@ -56,15 +65,16 @@ static WRITES: Which = Which {
 fn mix(m: &Measured<'_>, out: &mut Verdicts) {
     let (reads, writes) = (&m.calls.reads, &m.calls.writes);
     let least = m.least.intensive_share;
-    for (check, code, read, write, show) in [
+    for (check, code, read, write, show, words) in [
         (
             "read-write imbalance in calls",
             Code::CALL_MIX,
             reads.count,
             writes.count,
             (|calls| units::counted(calls, "call")) as fn(u64) -> String,
+            words::call_mix as fn(u64, u64) -> Words,
         ),
-        ("read-write imbalance in bytes", Code::BYTE_MIX, reads.bytes, writes.bytes, units::bytes),
+        ("read-write imbalance in bytes", Code::BYTE_MIX, reads.bytes, writes.bytes, units::bytes, words::byte_mix),
     ] {
         let all = read.saturating_add(write);
         if all == 0 {
@@ -72,16 +82,11 @@ fn mix(m: &Measured<'_>, out: &mut Verdicts) {
             continue;
         }
         let apart = share(read.abs_diff(write), all);
-        let kind = if read > write { "reads more than it writes" } else { "writes more than it reads" };
-        let said = (apart > least).then(|| Said {
-            about: About { operation: Some(kind.into()), ..About::default() },
-            severity: Severity::Info,
-            title: format!("the program {kind} (reads: {}, writes: {})", show(read), show(write)),
-            evidence: Vec::new(),
-            cost_ns: None,
-            hint: "nothing to change: tune the direction with more traffic first".into(),
+        let found = (apart > least).then(|| {
+            let about = About { operation: Some(words::more_of(read, write).into()), ..About::default() };
+            Finding::new(code, words(read, write)).with(about)
         });
-        out.add(check, code, Amount::Ratio(apart), Amount::Ratio(least), show(all), said);
+        out.add(check, code, Amount::Ratio(apart), Amount::Ratio(least), show(all), found);
     }
 }
 
@@ -93,7 +98,7 @@ fn sum(m: &Measured<'_>, which: &Which, only: impl Fn(&FileId) -> bool) -> Direc
 
 fn small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let (check, code) = which.small;
-    small_of(m, out, which, check, code, &|_| true, "");
+    small_of(m, out, which, (check, code), None);
 }
 
 fn shared_small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -103,69 +108,47 @@ fn shared_small(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, Amount::Ratio(m.least.small_share), why);
     }
-    small_of(m, out, which, check, code, &shared, " of files shared by several ranks");
+    small_of(m, out, which, (check, code), Some(&shared));
 }
 
 fn small_of(
     m: &Measured<'_>,
     out: &mut Verdicts,
     which: &Which,
-    check: &'static str,
-    code: Code,
-    only: &dyn Fn(&FileId) -> bool,
-    of_what: &str,
+    (check, code): (&'static str, Code),
+    shared: Option<&dyn Fn(&FileId) -> bool>,
 ) {
+    let only = shared.unwrap_or(&|_| true);
     let least = Amount::Ratio(m.least.small_share);
     let all = sum(m, which, only);
     if all.all.count == 0 {
         return out.skip(check, code, least, "no such calls");
     }
     let part = share(all.small.count, all.all.count);
-    let limit = units::bytes(m.least.small_request_bytes);
     let enough = enough(m, &all, m.least.small_min);
-    let said = (part > m.least.small_share && all.small.count > enough).then(|| Said {
-        about: About {
-            calls: Some(all.small.count),
-            bytes: Some(all.small.bytes),
-            time_ns: Some(all.small.time_ns),
-            operation: Some(which.word.into()),
-            ..About::default()
-        },
-        severity: m.severity(all.small.time_ns),
-        title: match all.small_unsized {
-            0 => format!(
-                "{} {}{of_what} are small: {} on average, {} of all",
-                units::count(all.small.count),
-                which.word,
-                units::bytes(all.small.bytes / all.small.count.max(1)),
-                percent(part)
-            ),
-            _ => format!("{} of {}{of_what} are small: less than {limit} each", percent(part), which.word),
-        },
-        evidence: m
-            .most(&m.files, |sums| (which.of)(sums).small.count)
-            .into_iter()
-            .filter(|(file, _)| only(file))
-            .map(|(file, count)| {
-                let direction = m.files.get(&file).map(|sums| *(which.of)(sums)).unwrap_or_default();
-                let small = direction.small;
-                let mean = match direction.small_unsized {
-                    0 => format!(" of {} on average", units::bytes(small.bytes / count)),
-                    _ => String::new(),
-                };
-                format!(
-                    "{}: {}{mean}, {} in total",
-                    m.name(file),
-                    units::counted(count, "small call"),
-                    units::duration(small.time_ns)
-                )
-            })
-            .collect(),
-        cost_ns: None,
-        hint: gather(m),
+    let found = (part > m.least.small_share && all.small.count > enough).then(|| {
+        let files = m.most(&m.files, |sums| (which.of)(sums).small.count).into_iter().filter(|(file, _)| only(file));
+        let files = files.map(|(file, count)| {
+            let direction = m.files.get(&file).map(|sums| *(which.of)(sums)).unwrap_or_default();
+            let bytes = (direction.small_unsized == 0).then_some(direction.small.bytes);
+            (m.name(file), count, bytes, direction.small.time_ns)
+        });
+        let facts = words::Small {
+            operation: which.word,
+            of_shared: shared.is_some(),
+            count: all.small.count,
+            share: part,
+            bytes: (all.small_unsized == 0).then_some(all.small.bytes),
+            limit: m.least.small_request_bytes,
+            files: files.collect(),
+            merging: merging(m),
+        };
+        let about = About { bytes: Some(all.small.bytes), ..which.about(all.small.count) };
+        let finding = m.costly(code, words::small_requests(&facts), about, all.small.time_ns);
+        Finding { cost_ns: None, ..finding }
     });
     let looked = format!("{}, {} small", units::counted(all.all.count, which.singular), units::count(all.small.count));
-    out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.add(check, code, Amount::Ratio(part), least, looked, found);
     out.also("small calls", Amount::Count(all.small.count), Amount::Count(enough));
 }
 
@@ -186,19 +169,11 @@ fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     if slow && all.slow_small.count >= least / OF_SLOW { least / OF_SLOW } else { least }
 }
 
-/// Lists the ways to merge small requests that fit the interfaces that the run uses.
-fn gather(m: &Measured<'_>) -> String {
+/// Returns the ways to merge small requests that fit the interfaces that the run uses.
+fn merging(m: &Measured<'_>) -> words::Merging {
     let streams = || m.run.processes.iter().flat_map(|process| &process.streams);
     let has = |layer: Layer| streams().any(|stream| m.run.op(stream).layer == Some(layer));
-    let mut ways = vec!["a buffer in the program"];
-    if !m.single_rank() {
-        ways.push("collective MPI-IO");
-    }
-    if has(Layer::Hdf5) {
-        ways.push("larger HDF5 chunks or a chunk cache");
-    }
-    let buffer = if has(Layer::Mpiio) { "; for requests that MPI-IO makes, a larger cb_buffer_size" } else { "" };
-    format!("merge small requests: {}{buffer}", ways.join(", "))
+    words::Merging { collective: !m.single_rank(), hdf5: has(Layer::Hdf5), mpi_io: has(Layer::Mpiio) }
 }
 
 /// Minimum share of backward requests at which the order is called reversed; in random order, about half of the requests go backward.
@@ -212,35 +187,15 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         return out.skip(check, code, least, "no call has a known earlier call of the same thread in the file");
     }
     let part = share(all.random.count, all.placed);
-    let said = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| Said {
-        about: About {
-            calls: Some(all.random.count),
-            time_ns: Some(all.random.time_ns),
-            operation: Some(which.word.into()),
-            ..About::default()
-        },
-        severity: m.severity(all.random.time_ns),
-        title: format!(
-            "{} {}: {} begin at an offset before the end of the thread's previous one",
-            if part >= BACKWARD { "backward" } else { "random" },
-            which.word,
-            percent(part)
-        ),
-        evidence: m
-            .most(&m.files, |sums| (which.of)(sums).random.count)
-            .into_iter()
-            .map(|(file, count)| format!("{}: {}", m.name(file), units::counted(count, "call")))
-            .collect(),
+    let found = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| {
+        let files = m.named(&m.files, |sums| (which.of)(sums).random.count);
+        let words = words::random_requests(which.word, part, part >= BACKWARD, &files, !m.single_rank());
+        let finding = m.costly(code, words, which.about(all.random.count), all.random.time_ns);
         // A time of 0 means that it is unknown, as it can be for calls that are only counted.
-        cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
-        hint: if m.single_rank() {
-            "sort requests by offset before issuing them".into()
-        } else {
-            "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them".into()
-        },
+        Finding { cost_ns: finding.cost_ns.filter(|&ns| ns > 0), ..finding }
     });
     let looked = format!("{}, {} random", units::counted(all.placed, which.singular), units::count(all.random.count));
-    out.add(check, code, Amount::Ratio(part), least, looked, said);
+    out.add(check, code, Amount::Ratio(part), least, looked, found);
     out.also("random calls", Amount::Count(all.random.count), Amount::Count(m.least.random_min));
 }
 
@@ -252,48 +207,22 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, least, why);
     }
-    let said = (all.saved >= enough).then(|| Said {
-        about: About {
-            calls: Some(all.in_runs.count),
-            time_ns: Some(all.saved_ns),
-            operation: Some(which.word.into()),
-            ..About::default()
-        },
-        severity: m.severity(all.saved_ns),
-        title: format!(
-            "{} consecutive small {} could be merged into {}",
-            units::count(all.in_runs.count),
-            which.word,
-            units::counted(all.in_runs.count.saturating_sub(all.saved), "call")
-        ),
-        evidence: m
-            .most(&m.files, |sums| (which.of)(sums).saved)
-            .into_iter()
-            .map(|(file, saved)| {
-                let one = m.files.get(&file).and_then(|sums| (which.of)(sums).longest_run);
-                let longest = one.map_or(String::new(), |run| {
-                    format!(
-                        "; longest run: {}, {}, by {}",
-                        units::counted(run.amount, "call"),
-                        units::bytes(run.length),
-                        m.place(&run)
-                    )
-                });
-                format!("{}: {} can be saved{longest}", m.name(file), units::counted(saved, "call"))
-            })
-            .collect(),
-        cost_ns: Some(all.saved_ns),
-        hint: format!(
-            "collect the data in a buffer and make one call per {}: each call begins where the previous one ended",
-            units::bytes(m.least.small_request_bytes)
-        ),
+    let found = (all.saved >= enough).then(|| {
+        let files = m.most(&m.files, |sums| (which.of)(sums).saved).into_iter().map(|(file, saved)| {
+            let longest = m.files.get(&file).and_then(|sums| (which.of)(sums).longest_run);
+            (m.name(file), saved, longest.map(|run| (run.amount, m.example(&run))))
+        });
+        let (calls, size) = (all.in_runs.count, m.least.small_request_bytes);
+        let merged = calls.saturating_sub(all.saved);
+        let words = words::request_runs(which.word, calls, merged, size, &files.collect::<Vec<_>>());
+        m.costly(code, words, which.about(calls), all.saved_ns)
     });
     let looked = format!(
         "{} with {} in total",
         units::counted(all.runs, "run"),
         units::counted(all.in_runs.count, which.singular)
     );
-    out.add(check, code, Amount::Count(all.saved), least, looked, said);
+    out.add(check, code, Amount::Count(all.saved), least, looked, found);
 }
 
 /// Minimum number of slow small writes for a finding, if they are very slow and take most of the write time.
@@ -317,31 +246,15 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
     let each = all.slow_small.time_ns / all.slow_small.count.max(1);
     let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
     let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
-    let said = (part >= least && (all.slow_small.count >= m.least.sync_min || dominate)).then(|| Said {
-        about: About {
-            calls: Some(all.slow_small.count),
-            time_ns: Some(all.slow_small.time_ns),
-            ..About::default()
-        },
-        severity: m.severity(all.slow_small.time_ns),
-        title: format!(
-            "{} of {} take {} or more: each waits for storage",
-            percent(part),
-            units::counted(all.small.count, "small write"),
-            units::duration(m.least.slow_small_ns)
-        ),
-        evidence: m
-            .most(&m.files, |sums| sums.writes.slow_small.time_ns)
-            .into_iter()
-            .map(|(file, ns)| format!("{}: {} in slow small writes", m.name(file), units::duration(ns)))
-            .collect(),
-        cost_ns: Some(all.slow_small.time_ns),
-        hint: "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full page cache"
-            .into(),
+    let found = (part >= least && (all.slow_small.count >= m.least.sync_min || dominate)).then(|| {
+        let files = m.named(&m.files, |sums| sums.writes.slow_small.time_ns);
+        let words = words::slow_small_writes(part, all.small.count, m.least.slow_small_ns, &files);
+        let (calls, time) = (all.slow_small.count, all.slow_small.time_ns);
+        m.costly(code, words, About { calls: Some(calls), ..About::default() }, time)
     });
     let looked = units::counted(all.small.count, "small write");
     let enough = if dominate { A_FEW } else { m.least.sync_min };
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), looked, found);
     out.also("slow small writes", Amount::Count(all.slow_small.count), Amount::Count(enough));
 }
 
@@ -355,32 +268,16 @@ fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let bad = |calls: &super::file_calls::FileCalls| {
         calls.syncs.count >= m.least.sync_min && calls.syncs.count as f64 >= least * calls.writes.count as f64
     };
-    let found: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
-    let cost = found.iter().map(|(_, calls)| calls.syncs.time_ns).sum::<Sum>().get();
-    let said = (!found.is_empty()).then(|| Said {
-        about: About { time_ns: Some(cost), ..About::default() },
-        severity: m.severity(cost),
-        title: format!("the program syncs {} after every write or two", units::counted(found.len() as u64, "file")),
-        evidence: found
-            .iter()
-            .take(crate::limits::NAMED_EXAMPLES)
-            .map(|(file, calls)| {
-                format!(
-                    "{}: {} for {}, {} in syncs",
-                    m.name(**file),
-                    units::counted(calls.syncs.count, "sync"),
-                    units::counted(calls.writes.count, "write"),
-                    units::duration(calls.syncs.time_ns)
-                )
-            })
-            .collect(),
-        cost_ns: Some(cost),
-        hint: "sync once per step or checkpoint: fsync(2) waits for all data written so far (SQLite: one transaction around many \
-               statements)"
-            .into(),
+    let bad: Vec<_> = files().filter(|(_, calls)| bad(calls)).collect();
+    let cost = bad.iter().map(|(_, calls)| calls.syncs.time_ns).sum::<Sum>().get();
+    let found = (!bad.is_empty()).then(|| {
+        let named = bad.iter().take(crate::limits::NAMED_EXAMPLES);
+        let named = named.map(|(id, of)| (m.name(**id), of.syncs.count, of.writes.count, of.syncs.time_ns));
+        let words = words::sync_per_write(bad.len() as u64, &named.collect::<Vec<_>>());
+        m.costly(code, words, About::default(), cost)
     });
     let looked = format!("{}: {}", m.name(file), units::counted(calls.syncs.count, "sync"));
-    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, found);
     out.also("syncs of a file", Amount::Count(calls.syncs.count), Amount::Count(m.least.sync_min));
 }
 
@@ -399,19 +296,12 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no POSIX reads or writes of the files with seeks");
     }
     let ratio = count as f64 / data as f64;
-    let said = (ratio >= least && count >= m.least.seek_min).then(|| Said {
-        about: About { calls: Some(count), time_ns: Some(time), ..About::default() },
-        severity: m.severity(time),
-        title: format!("the program makes {} for {}", units::counted(count, "seek"), units::accesses(data)),
-        evidence: m
-            .most(&m.calls.files, |file| file.seeks.count)
-            .into_iter()
-            .map(|(file, seeks)| format!("{}: {}", m.name(file), units::counted(seeks, "seek")))
-            .collect(),
-        cost_ns: Some(time),
-        hint: "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two".into(),
+    let found = (ratio >= least && count >= m.least.seek_min).then(|| {
+        let files = m.named(&m.calls.files, |file| file.seeks.count);
+        let about = About { calls: Some(count), ..About::default() };
+        m.costly(code, words::seek_per_access(count, data, &files), about, time)
     });
     let looked = format!("{}, {} of the same files", units::counted(count, "seek"), units::accesses(data));
-    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, said);
+    out.add(check, code, Amount::Ratio(ratio), Amount::Ratio(least), looked, found);
     out.also("seeks", Amount::Count(count), Amount::Count(m.least.seek_min));
 }

@@ -1,6 +1,6 @@
 //! Result of the checks: one row per check, with its verdict.
 
-use crate::findings::{About, Code, Finding, Severity};
+use crate::findings::{Code, Finding};
 use crate::shared::completeness::Completeness;
 use crate::topics::checks::gaps::Gap;
 use serde::Serialize;
@@ -102,25 +102,8 @@ pub struct Verdicts {
     pub findings: Vec<Finding>,
 }
 
-/// Content of a check's finding, except for its code.
-#[derive(Clone, Debug)]
-pub struct Said {
-    /// Severity of the finding.
-    pub severity: Severity,
-    /// Facts of the finding.
-    pub about: About,
-    /// Title of the finding: one sentence.
-    pub title: String,
-    /// Evidence: sentences with the numbers behind the finding.
-    pub evidence: Vec<String>,
-    /// Cost of the problem in time, ns; `None` if unknown.
-    pub cost_ns: Option<u64>,
-    /// Advice on what to change.
-    pub hint: String,
-}
-
 impl Verdicts {
-    /// Adds the result of a check that applied; with `said`, it also has a finding.
+    /// Adds the result of a check that applied; with `found`, it also has a finding.
     pub fn add(
         &mut self,
         check: &'static str,
@@ -128,20 +111,11 @@ impl Verdicts {
         measured: Amount,
         threshold: Amount,
         looked_at: String,
-        said: Option<Said>,
+        found: Option<Finding>,
     ) {
-        let verdict = if said.is_some() { Verdict::Finding } else { Verdict::Ok };
+        let verdict = if found.is_some() { Verdict::Finding } else { Verdict::Ok };
         self.rows.push(Checked { check, code, measured: Some(measured), threshold, also: None, looked_at, verdict });
-        self.findings.extend(said.map(|said| Finding {
-            code,
-            about: said.about,
-            severity: said.severity,
-            title: said.title.into(),
-            evidence: crate::findings::said(said.evidence),
-            cost_ns: said.cost_ns,
-            saving: None,
-            hint: said.hint,
-        }));
+        self.findings.extend(found);
     }
 
     /// Adds a check that did not apply, with the reason `why`.

@@ -1,13 +1,15 @@
 //! Checks for bytes that move more often than necessary. They need the offsets of individually recorded calls.
 
-use super::result::{Amount, Said, Verdicts};
+use super::result::{Amount, Verdicts};
 use super::sums::{FileSums, Repeated};
-use super::{Measured, percent, share};
-use crate::findings::{About, Code, Severity};
+use super::{Measured, share};
+use crate::findings::{About, Code};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, Stream};
 use crate::sum::Sum;
 use crate::text::units;
+use crate::words::Words;
+use crate::words::checks::traffic as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
@@ -40,9 +42,7 @@ struct Kind {
     all: fn(&FileSums) -> u64,
     /// Returns true for files that can be judged. In other files, other processes may have changed the bytes in between.
     is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
-    costs: bool,
-    title: &'static str,
-    hint: &'static str,
+    words: fn(&words::Repeated<'_>) -> Words,
 }
 
 static REREAD: Kind = Kind {
@@ -51,9 +51,7 @@ static REREAD: Kind = Kind {
     of: |sums| &sums.reread,
     all: |sums| sums.read.bytes,
     is_judged: |_, _, sums| sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1),
-    costs: true,
-    title: "of the bytes read were read before by the same process",
-    hint: "keep the data in memory, or read the file in order; the page cache serves rereads only while it holds the data",
+    words: words::reread,
 };
 
 static READ_BACK: Kind = Kind {
@@ -62,10 +60,7 @@ static READ_BACK: Kind = Kind {
     of: |sums| &sums.read_back,
     all: |sums| sums.read.bytes,
     is_judged: |m, file, sums| sums.writers <= 1 || m.run.missing_segments() == 0 && m.writers.is_one(file),
-    costs: true,
-    title: "of the bytes read were written before by the same process",
-    hint: "keep the data in memory, or put them on node-local storage: on a parallel file system, reading back may wait for \
-           the write",
+    words: words::read_back,
 };
 
 static OVERWRITTEN: Kind = Kind {
@@ -74,9 +69,7 @@ static OVERWRITTEN: Kind = Kind {
     of: |sums| &sums.overwritten,
     all: |sums| sums.written.bytes,
     is_judged: |_, _, _| true,
-    costs: true,
-    title: "of the bytes written overwrite bytes that the same process wrote before",
-    hint: "write each byte only when it is final; if these are new versions of a checkpoint, write checkpoints less often",
+    words: words::overwritten,
 };
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
@@ -104,51 +97,31 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let cost = judged.values().map(|sums| (kind.of)(sums).time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
-    let said = found.then(|| {
-        let mut evidence: Vec<String> = m
-            .most(&judged, bytes)
-            .into_iter()
-            .filter_map(|(file, bytes)| {
-                let sums = (kind.of)(judged.get(&file)?);
-                let example = sums.example?;
-                let processes = sums.processes;
-                Some(format!(
-                    "{}: {} by {}, for example {} ({})",
-                    m.name(file),
-                    units::bytes(bytes),
-                    units::counted(processes, "process"),
-                    m.place(&example),
-                    units::bytes(example.length)
-                ))
-            })
-            .collect();
-        evidence.extend(bounds(m, not_judged));
+    let finding = found.then(|| {
+        let most = m.most(&judged, bytes);
+        let files = most.iter().filter_map(|&(file, bytes)| {
+            let sums = (kind.of)(judged.get(&file)?);
+            let example = m.example(&sums.example?);
+            Some(words::RepeatedInFile { file: m.name(file), bytes, processes: sums.processes, example })
+        });
+        let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
+        let facts = words::Repeated {
+            bytes: moved,
+            share: part,
+            files: files.collect(),
+            forgotten: sum(&|file| file.forgotten.get()),
+            unordered: sum(&|file| file.unordered.get()),
+            not_judged,
+        };
         // HDF5 writes fill values to allocated space before it writes the program's data.
-        let most = m.most(&judged, bytes).into_iter().next();
-        let fills = kind.code == Code::OVERWRITTEN && most.is_some_and(|(file, _)| is_of_hdf5(m, file));
-        Said {
-            about: About { bytes: Some(moved), time_ns: Some(cost), ..About::default() },
-            severity: m.severity(cost),
-            title: format!(
-                "{} ({}) {}{}",
-                units::bytes(moved),
-                percent(part),
-                kind.title,
-                if fills { ", in HDF5 files (fill values?)" } else { "" }
-            ),
-            evidence,
-            cost_ns: kind.costs.then_some(cost),
-            hint: if fills { FILLS.into() } else { kind.hint.into() },
-        }
+        let fills = kind.code == Code::OVERWRITTEN && most.first().is_some_and(|(file, _)| is_of_hdf5(m, *file));
+        let words = if fills { words::overwritten_hdf5(&facts) } else { (kind.words)(&facts) };
+        m.costly(kind.code, words, About { bytes: Some(moved), ..About::default() }, cost)
     });
     let looked = format!("{} of {}", units::bytes(moved), units::bytes(all));
-    out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, said);
+    out.add(kind.check, kind.code, Amount::Ratio(part), Amount::Ratio(least), looked, finding);
     out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }
-
-/// Advice on files whose bytes HDF5 writes twice.
-const FILLS: &str = "if these are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) or \
-                     H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only when it is final";
 
 /// True if HDF5 writes the file.
 fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
@@ -157,19 +130,6 @@ fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
         stream.file == file && op.class == Some(OpClass::Write) && (stream.in_hdf5 || op.layer == Some(Layer::Hdf5))
     };
     m.run.processes.iter().any(|process| process.streams.iter().any(writes))
-}
-
-/// Returns sentences on bytes that the check could not judge.
-fn bounds(m: &Measured<'_>, not_judged: u64) -> Vec<String> {
-    let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
-    let forgotten = sum(&|file| file.forgotten.get());
-    let unordered = sum(&|file| file.unordered.get());
-    let mut out = Vec::new();
-    let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
-    say(forgotten, "in too many ranges to track: the amount found is a lower bound");
-    say(unordered, "of processes whose threads both read and write the file are not judged");
-    say(not_judged, "of files that other processes write are not judged: the bytes may have changed");
-    out
 }
 
 fn common(m: &Measured<'_>, out: &mut Verdicts) {
@@ -192,37 +152,14 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
         let time = u128::from(reads.time_ns) * u128::from(*bytes) / u128::from(reads.bytes.max(1));
         sum.saturating_add(u64::try_from(time).unwrap_or(u64::MAX).min(reads.time_ns))
     });
-    let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
-        about: About { bytes: Some(moved), time_ns: Some(cost), ..About::default() },
-        severity: m.severity(cost),
-        title: format!("{} ({}) of the bytes read were also read by other ranks", units::bytes(moved), percent(part)),
-        evidence: files
-            .iter()
-            .take(NAMED_EXAMPLES)
-            .map(|(bytes, readers, file)| {
-                format!("{}: {} read more than once, by up to {readers} ranks", m.name(*file), units::bytes(*bytes))
-            })
-            .collect(),
-        cost_ns: Some(cost),
-        hint: "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads each byte once; ranks \
-               of one node may get the data from that node's page cache"
-            .into(),
+    let found = (part >= least && moved >= m.least.traffic_min_bytes).then(|| {
+        let named = files.iter().take(NAMED_EXAMPLES);
+        let named = named.map(|&(bytes, readers, file)| (m.name(file), bytes, readers));
+        let words = words::common_reads(moved, part, &named.collect::<Vec<_>>());
+        m.costly(code, words, About { bytes: Some(moved), ..About::default() }, cost)
     });
-    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), said);
+    out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), found);
     out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
-}
-
-/// Returns the advice against data sieving; a single rank cannot benefit from collective calls.
-const fn sieving_hint(single_rank: bool) -> &'static str {
-    match single_rank {
-        true => {
-            "data sieving reads gaps: set the hint romio_ds_read=disable or romio_ds_write=disable, or store data that are read together without gaps"
-        }
-        false => {
-            "data sieving reads gaps: use collective calls, set the hint romio_ds_read=disable or romio_ds_write=disable, or store data \
-             that are read together without gaps"
-        }
-    }
 }
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
@@ -251,29 +188,13 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let all = files.map(|(_, file)| bytes(file)).sum::<Sum>().get();
     let time = m.files.values().map(|file| file.sieve.time_ns).sum::<Sum>().get();
     let part = share(moved, all);
-    let said = (part >= least && moved >= m.least.traffic_min_bytes).then(|| Said {
-        about: About { bytes: Some(moved), time_ns: Some(time), ..About::default() },
-        severity: m.severity(time).max(Severity::Info),
-        title: format!(
-            "MPI-IO reads {} ({} of the bytes it moves) that no call requested",
-            units::bytes(moved),
-            percent(part)
-        ),
-        evidence: m
+    let found = (part >= least && moved >= m.least.traffic_min_bytes).then(|| {
+        let files = m
             .most(&m.files, unasked)
             .into_iter()
-            .filter_map(|(file, bytes)| {
-                let sieve = m.files.get(&file)?.sieve;
-                Some(format!(
-                    "{}: {}, of which {} for read-modify-write",
-                    m.name(file),
-                    units::bytes(bytes),
-                    units::bytes(sieve.inside_writes.get())
-                ))
-            })
-            .collect(),
-        cost_ns: Some(time),
-        hint: sieving_hint(m.single_rank()).into(),
+            .filter_map(|(file, bytes)| Some((m.name(file), bytes, m.files.get(&file)?.sieve.inside_writes.get())));
+        let words = words::unasked(moved, part, &files.collect::<Vec<_>>(), m.single_rank());
+        m.costly(code, words, About { bytes: Some(moved), ..About::default() }, time)
     });
     out.add(
         check,
@@ -281,7 +202,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         Amount::Ratio(part),
         Amount::Ratio(least),
         format!("{} moved below MPI-IO", units::bytes(all)),
-        said,
+        found,
     );
     out.also("of such bytes", Amount::Bytes(moved), Amount::Bytes(m.least.traffic_min_bytes));
 }

@@ -1,8 +1,8 @@
 //! View of the job-level comparison.
 
 use super::repeats::{Job, NumberRow};
-use super::result::chance;
 use crate::render::{Cell, Part, Table};
+use crate::text::units;
 use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 
@@ -66,7 +66,7 @@ fn numbers(job: &Job) -> Table {
         .column(scatter, "beyond_scatter", |row| {
             Cell::maybe(row.beyond_scatter, |beyond| Cell::text(if beyond { "yes" } else { "no" }))
         })
-        .csv("q", |row| Cell::maybe(row.q, |q| Cell::Text(chance(q))))
+        .csv("q", |row| Cell::maybe(row.q, |q| Cell::Text(units::chance(q))))
         .most(shown)
         .beside()
         .done()

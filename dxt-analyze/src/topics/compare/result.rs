@@ -188,9 +188,3 @@ pub struct Comparison {
     /// Findings on the differences.
     pub findings: Vec<Finding>,
 }
-
-/// Formats a q-value, as in `3.1e-4`; `<1e-300` if it is 0.
-#[must_use]
-pub fn chance(q: f64) -> String {
-    if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
-}

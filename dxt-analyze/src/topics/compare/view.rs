@@ -11,9 +11,7 @@ use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::compare::files::{How, matched};
 use crate::topics::compare::repeats::Job;
-use crate::topics::compare::result::{
-    Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units, chance,
-};
+use crate::topics::compare::result::{Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units};
 use crate::topics::compare::side::{FileSum, Side, measure};
 use crate::topics::compare::{operations, overlay, setup, units as by_unit, verdict};
 use crate::topics::corpus::Read;
@@ -208,7 +206,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
     let mean = |sum: &Totalled| Cell::maybe(sum.time_ns.checked_div(sum.calls), Cell::Duration);
     let rate = |row: &OperationRow, sum: &Totalled| Cell::maybe(sum.bandwidth().filter(|_| row.is_data), Cell::Rate);
     let slower = |over: Option<Over>| Cell::maybe(over, |over| Cell::Times(over.slower));
-    let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(chance(over.q)));
+    let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(units::chance(over.q)));
     Table::of("operations", "Operations (slower: ratio by the median over calls, and over the ranks' means)", rows)
         .column("Operation", "operation", |row| Cell::Text(row.group.title()))
         .column("Calls", "calls_before", |row| Cell::Count(row.before.calls))
@@ -232,7 +230,7 @@ fn operation_table(rows: &[OperationRow]) -> Table {
 fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table {
     let (who, unit, matched_by) = if name == "files" { ("File", "file", "Matched by") } else { ("Rank", "rank", "") };
     let test = all.test.map_or(String::new(), |over| {
-        let (slower, pairs, q) = (over.slower, over.sample.0, chance(over.q));
+        let (slower, pairs, q) = (over.slower, over.sample.0, units::chance(over.q));
         let of = units::agree(pairs, "pair", "pairs");
         format!(", {slower:.2} x slower in the median of {pairs} {of}, signed-rank test: q-value {q}")
     });

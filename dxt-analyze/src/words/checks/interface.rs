@@ -1,0 +1,87 @@
+//! Sentences on the interfaces used.
+
+use super::{counts, each, percent};
+use crate::text::units;
+use crate::words::Words;
+#[cfg(test)]
+use crate::{findings::Code, words::tests::Sample};
+
+/// Says that C streams move a `share` (0 to 1) of all bytes: `bytes`, in `calls` that take `time_ns`.
+pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> Words {
+    let (bytes, calls) = (units::bytes(bytes), units::counted(calls, "call"));
+    Words::of(
+        format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(share)),
+        [format!("{bytes} in {calls}, {} in total", units::duration(time_ns))],
+        "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with \
+         setvbuf(3)",
+    )
+}
+
+/// Says that none of `ranks` uses MPI-IO, but they share `files`, each with the bytes that independent calls move.
+pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
+    Words::of(
+        format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
+        each(files, |bytes| format!("{} in independent calls", units::bytes(bytes))),
+        "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large \
+         requests",
+    )
+}
+
+/// Says that only a `share` (0 to 1) of MPI-IO `calls` is collective. `files`: each with its independent calls; `call`: a collective one.
+pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call: &str) -> Words {
+    Words::of(
+        format!("{} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
+        each(files, counts("independent call")),
+        format!(
+            "where all ranks move data at the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with \
+             H5FD_MPIO_COLLECTIVE)"
+        ),
+    )
+}
+
+/// Says that all MPI-IO `calls` are blocking, and the job does no I/O for `idle_ns`, in several `gaps`.
+pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
+    Words::of(
+        format!("all MPI-IO calls are blocking, and {} between I/O phases pass without I/O", units::duration(idle_ns)),
+        [format!("{}, {} without I/O", units::counted(calls, "blocking call"), units::counted(gaps, "gap"))],
+        "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and compute \
+         before MPI_Wait",
+    )
+}
+
+/// Says that collective calls on a file have their `aggregators` `on` few of the `nodes`. `hints`: names and values of MPI-IO hints in
+/// effect that choose aggregators.
+pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u64), hints: &[(&str, &str)]) -> Words {
+    let through =
+        format!("{file}: the bytes of all ranks go through {aggregators} of the ranks, on {on} of {nodes} nodes");
+    let aggregators = units::counted(aggregators, "aggregator");
+    Words::of(
+        format!("collective calls go through {aggregators} on {on} of {nodes} nodes"),
+        std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("{key} = {value}"))),
+        format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
+    )
+}
+
+/// Says that `unaligned` of the `known` memory buffers, a `share` (0 to 1), are not at a multiple of `alignment` bytes.
+pub(crate) fn memory_unaligned(share: f64, alignment: u64, unaligned: u64, known: u64) -> Words {
+    Words::of(
+        format!("{} of reads and writes use memory buffers that are not aligned to {alignment} bytes", percent(share)),
+        [format!("{} of {}", units::count(unaligned), units::accesses(known))],
+        "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers",
+    )
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<Sample> {
+    let hints = [("cb_nodes", "1"), ("cb_config_list", "*:1")];
+    let files = [("/scratch/out.h5", 4000), ("/scratch/log", 1)];
+    vec![
+        (Code::STDIO_SHARE, stdio_share(0.42, 3 << 30, 12_000, 4_200_000_000)),
+        (Code::NO_MPIIO, no_mpi_io(64, &super::FILES)),
+        (Code::NO_COLLECTIVE_READS, few_collective(0.031, 4130, &files, "MPI_File_read_at_all")),
+        (Code::NO_COLLECTIVE_WRITES, few_collective(0.0, 4001, &files, "MPI_File_write_at_all")),
+        (Code::BLOCKING_ONLY, blocking_only(93_000_000_000, 640, 9)),
+        (Code::FEW_AGGREGATORS, few_aggregators("/scratch/out.h5", (1, 1, 4), &hints)),
+        (Code::MEMORY_UNALIGNED, memory_unaligned(0.953, 8, 20_001, 20_990)),
+    ]
+}

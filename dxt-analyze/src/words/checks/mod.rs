@@ -1,0 +1,58 @@
+//! Sentences of the findings of `checks`; one file per group of checks.
+
+pub(crate) mod balance;
+pub(crate) mod interface;
+pub(crate) mod metadata;
+pub(crate) mod phases;
+pub(crate) mod requests;
+pub(crate) mod traffic;
+
+use crate::text::units;
+
+/// Formats a share, as in `12.3 %`.
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Example of calls on a file.
+pub(crate) struct Example {
+    /// Name of the process that makes them.
+    pub(crate) process: String,
+    /// Offset at which they begin, in bytes.
+    pub(crate) offset: u64,
+    /// Length in bytes.
+    pub(crate) length: u64,
+}
+
+impl Example {
+    fn place(&self) -> String {
+        format!("{} at offset {}", self.process, self.offset)
+    }
+}
+
+/// Returns `NAME: AMOUNT` for each file or rank; `show` formats the amount.
+fn each<N: std::fmt::Display>(amounts: &[(N, u64)], show: impl Fn(u64) -> String) -> Vec<String> {
+    amounts.iter().map(|(name, amount)| format!("{name}: {}", show(*amount))).collect()
+}
+
+/// Returns a formatter of numbers of `what`, as in `3 calls`.
+fn counts(what: &str) -> impl Fn(u64) -> String {
+    move |count| units::counted(count, what)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    let all = [
+        interface::samples(),
+        requests::samples(),
+        balance::samples(),
+        traffic::samples(),
+        metadata::samples(),
+        phases::samples(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Files for samples, each with an amount.
+#[cfg(test)]
+const FILES: [(&str, u64); 2] = [("/scratch/out.h5", 40 << 20), ("/scratch/log", 8192)];

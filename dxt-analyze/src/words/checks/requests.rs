@@ -1,0 +1,231 @@
+//! Sentences on single requests: their mix, size and order, and the syncs and seeks between them.
+
+use super::{Example, counts, each, percent};
+use crate::text::units;
+use crate::words::Words;
+#[cfg(test)]
+use crate::{findings::Code, words::tests::Sample};
+
+/// Returns which of reads and writes a program makes more of.
+pub(crate) const fn more_of(read: u64, written: u64) -> &'static str {
+    if read > written { "reads more than it writes" } else { "writes more than it reads" }
+}
+
+/// Says that the program makes far more calls of one direction than of the other.
+pub(crate) fn call_mix(reads: u64, writes: u64) -> Words {
+    mix(reads, writes, counts("call"))
+}
+
+/// Says that the program moves far more bytes in one direction than in the other.
+pub(crate) fn byte_mix(read: u64, written: u64) -> Words {
+    mix(read, written, units::bytes)
+}
+
+fn mix(read: u64, written: u64, show: impl Fn(u64) -> String) -> Words {
+    Words::of(
+        format!("the program {} (reads: {}, writes: {})", more_of(read, written), show(read), show(written)),
+        [],
+        "nothing to change: tune the direction with more traffic first",
+    )
+}
+
+/// Ways to merge small requests, besides a buffer in the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Merging {
+    /// Collective MPI-IO: the program has several ranks, or an unknown number.
+    pub(crate) collective: bool,
+    /// Chunks: the program uses HDF5.
+    pub(crate) hdf5: bool,
+    /// Buffers of MPI-IO: the program uses MPI-IO.
+    pub(crate) mpi_io: bool,
+}
+
+impl Merging {
+    fn hint(self) -> String {
+        let mut ways = vec!["a buffer in the program"];
+        if self.collective {
+            ways.push("collective MPI-IO");
+        }
+        if self.hdf5 {
+            ways.push("larger HDF5 chunks or a chunk cache");
+        }
+        let buffer = if self.mpi_io { "; for requests that MPI-IO makes, a larger cb_buffer_size" } else { "" };
+        format!("merge small requests: {}{buffer}", ways.join(", "))
+    }
+}
+
+/// Small requests.
+pub(crate) struct Small<'a> {
+    /// Their operation: `reads` or `writes`.
+    pub(crate) operation: &'a str,
+    /// True if only requests of files that several ranks use are meant.
+    pub(crate) of_shared: bool,
+    /// Number of small requests.
+    pub(crate) count: u64,
+    /// Their share of all requests, 0 to 1.
+    pub(crate) share: f64,
+    /// Size of all small requests together in bytes, if known.
+    pub(crate) bytes: Option<u64>,
+    /// Size in bytes below which a request is small.
+    pub(crate) limit: u64,
+    /// Files with most of them.
+    pub(crate) files: Vec<SmallOfFile<'a>>,
+    /// Ways to merge them.
+    pub(crate) merging: Merging,
+}
+
+/// Small requests of a file: path, number, bytes if known, time in ns.
+pub(crate) type SmallOfFile<'a> = (&'a str, u64, Option<u64>, u64);
+
+/// Says that many reads or writes are small.
+pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
+    let of_what = if facts.of_shared { " of files shared by several ranks" } else { "" };
+    let (what, part) = (format!("{}{of_what} are small", facts.operation), percent(facts.share));
+    let title = match facts.bytes {
+        Some(bytes) => {
+            let mean = units::bytes(bytes / facts.count.max(1));
+            format!("{} {what}: {mean} on average, {part} of all", units::count(facts.count))
+        }
+        None => format!("{part} of {what}: less than {} each", units::bytes(facts.limit)),
+    };
+    let evidence = facts.files.iter().map(|&(file, count, bytes, time_ns)| {
+        let mean = bytes.map(|bytes| format!(" of {} on average", units::bytes(bytes / count.max(1))));
+        let (calls, time) = (units::counted(count, "small call"), units::duration(time_ns));
+        format!("{file}: {calls}{}, {time} in total", mean.unwrap_or_default())
+    });
+    Words::of(title, evidence, facts.merging.hint())
+}
+
+/// Says that a `share` (0 to 1) of the requests (`operation`: `reads` or `writes`) begins before the end of the thread's previous one.
+/// `is_backward`: true if most do; `files`: each with their number; `collective`: false if the program has one rank.
+pub(crate) fn random_requests(
+    operation: &str,
+    share: f64,
+    is_backward: bool,
+    files: &[(&str, u64)],
+    collective: bool,
+) -> Words {
+    let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
+    Words::of(
+        format!("{order} {operation}: {part} begin at an offset before the end of the thread's previous one"),
+        each(files, counts("call")),
+        match collective {
+            true => "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them",
+            false => "sort requests by offset before issuing them",
+        },
+    )
+}
+
+/// Runs of small requests of a file: path, number of requests that larger ones would save, and the longest run with its number of requests,
+/// if known.
+pub(crate) type RunsOfFile<'a> = (&'a str, u64, Option<(u64, Example)>);
+
+/// Says that `calls` small requests (`operation`: `reads` or `writes`) could be `merged` ones of `size` bytes, for some `files`.
+pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, files: &[RunsOfFile<'_>]) -> Words {
+    let (calls, merged) = (units::count(calls), units::counted(merged, "call"));
+    let evidence = files.iter().map(|(file, saved, longest)| {
+        let longest = longest.as_ref().map(|(calls, run)| {
+            let (calls, bytes) = (units::counted(*calls, "call"), units::bytes(run.length));
+            format!("; longest run: {calls}, {bytes}, by {}", run.place())
+        });
+        format!("{file}: {} can be saved{}", units::counted(*saved, "call"), longest.unwrap_or_default())
+    });
+    Words::of(
+        format!("{calls} consecutive small {operation} could be merged into {merged}"),
+        evidence,
+        format!(
+            "collect the data in a buffer and make one call per {}: each call begins where the previous one ended",
+            units::bytes(size)
+        ),
+    )
+}
+
+/// Says that a `share` (0 to 1) of the small `writes` takes `slow_ns` or more. `files`: each with the time of these writes in ns.
+pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[(&str, u64)]) -> Words {
+    let (writes, slow) = (units::counted(writes, "small write"), units::duration(slow_ns));
+    Words::of(
+        format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
+        each(files, |ns| format!("{} in slow small writes", units::duration(ns))),
+        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full \
+         page cache",
+    )
+}
+
+/// Says that the program syncs a number of `files` after nearly every write. `named`: path, syncs, writes, time in syncs in ns.
+pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Words {
+    let evidence = named.iter().map(|(file, syncs, writes, time_ns)| {
+        let (syncs, writes) = (units::counted(*syncs, "sync"), units::counted(*writes, "write"));
+        format!("{file}: {syncs} for {writes}, {} in syncs", units::duration(*time_ns))
+    });
+    Words::of(
+        format!("the program syncs {} after every write or two", units::counted(files, "file")),
+        evidence,
+        "sync once per step or checkpoint: fsync(2) waits for all data written so far (SQLite: one transaction around \
+         many statements)",
+    )
+}
+
+/// Says that the program makes many `seeks` for its `accesses`. `files`: each with its seeks.
+pub(crate) fn seek_per_access(seeks: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
+    Words::of(
+        format!("the program makes {} for {}", units::counted(seeks, "seek"), units::accesses(accesses)),
+        each(files, counts("seek")),
+        "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
+    )
+}
+
+#[cfg(test)]
+fn sample_of_small(operation: &'static str, of_shared: bool, sized: bool) -> Words {
+    let one = ("/scratch/out.h5", 9000, sized.then_some(9000 << 12), 7_300_000_000);
+    let other = ("/scratch/log", 1, sized.then_some(100), 42_000);
+    small_requests(&Small {
+        operation,
+        of_shared,
+        count: 9001,
+        share: 0.9,
+        bytes: sized.then_some((9000 << 12) + 100),
+        limit: 1 << 20,
+        files: vec![one, other],
+        merging: Merging { collective: of_shared, hdf5: sized, mpi_io: sized && of_shared },
+    })
+}
+
+#[cfg(test)]
+fn sample_of_random(operation: &'static str, is_backward: bool, collective: bool) -> Words {
+    let files = [("/scratch/out.h5", 12_000), ("/scratch/index", 1)];
+    random_requests(operation, 0.42, is_backward, &files, collective)
+}
+
+#[cfg(test)]
+fn sample_of_runs(operation: &str) -> Words {
+    let longest = Example { process: "rank 3".into(), offset: 1 << 30, length: 500 << 12 };
+    let files = [("/scratch/out.h5", 4900, Some((500, longest))), ("/scratch/log", 1, None)];
+    request_runs(operation, 5000, 99, 1 << 20, &files)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<Sample> {
+    let synced = [("/scratch/state.db", 4000, 4100, 90_000_000_000), ("/scratch/log", 1, 1, 4_000_000)];
+    let seeks = [("/scratch/out.dat", 30_000), ("/scratch/log", 1)];
+    vec![
+        (Code::CALL_MIX, call_mix(12_000, 3)),
+        (Code::CALL_MIX, call_mix(1, 500)),
+        (Code::BYTE_MIX, byte_mix(3 << 30, 4096)),
+        (Code::BYTE_MIX, byte_mix(0, 3 << 30)),
+        (Code::SMALL_READS, sample_of_small("reads", false, true)),
+        (Code::SMALL_READS, sample_of_small("reads", false, false)),
+        (Code::SMALL_WRITES, sample_of_small("writes", false, true)),
+        (Code::SMALL_SHARED_READS, sample_of_small("reads", true, true)),
+        (Code::SMALL_SHARED_WRITES, sample_of_small("writes", true, true)),
+        (Code::SMALL_SHARED_WRITES, sample_of_small("writes", true, false)),
+        (Code::RANDOM_READS, sample_of_random("reads", false, true)),
+        (Code::RANDOM_READS, sample_of_random("reads", true, false)),
+        (Code::RANDOM_WRITES, sample_of_random("writes", false, false)),
+        (Code::RANDOM_WRITES, sample_of_random("writes", true, true)),
+        (Code::READ_RUNS, sample_of_runs("reads")),
+        (Code::WRITE_RUNS, sample_of_runs("writes")),
+        (Code::SLOW_SMALL_WRITES, slow_small_writes(0.35, 20_000, 1_000_000, &[("/scratch/log", 31_000_000_000)])),
+        (Code::SYNC_PER_WRITE, sync_per_write(2, &synced)),
+        (Code::SEEK_PER_ACCESS, seek_per_access(30_001, 30_500, &seeks)),
+    ]
+}

@@ -1,0 +1,156 @@
+//! Sentences on bytes that move more often than necessary.
+
+use super::{Example, percent};
+use crate::text::units;
+use crate::words::Words;
+#[cfg(test)]
+use crate::{findings::Code, words::tests::Sample};
+
+/// Bytes that the same process moved before.
+pub(crate) struct Repeated<'a> {
+    /// Number of these bytes.
+    pub(crate) bytes: u64,
+    /// Their share of all bytes moved in the same direction, 0 to 1.
+    pub(crate) share: f64,
+    /// Files with most of them.
+    pub(crate) files: Vec<RepeatedInFile<'a>>,
+    /// Number of bytes that were not tracked, because they lie in too many ranges.
+    pub(crate) forgotten: u64,
+    /// Number of bytes not judged, because several threads of a process read and write the file.
+    pub(crate) unordered: u64,
+    /// Number of bytes not judged, because other processes write the file.
+    pub(crate) not_judged: u64,
+}
+
+/// Bytes of a file that the same process moved before.
+pub(crate) struct RepeatedInFile<'a> {
+    /// Path of the file.
+    pub(crate) file: &'a str,
+    /// Number of these bytes.
+    pub(crate) bytes: u64,
+    /// Number of processes that moved them.
+    pub(crate) processes: u64,
+    /// One of the calls.
+    pub(crate) example: Example,
+}
+
+impl Repeated<'_> {
+    fn words(&self, title: &str, hint: &str) -> Words {
+        let files = self.files.iter().map(|of| {
+            let (bytes, processes) = (units::bytes(of.bytes), units::counted(of.processes, "process"));
+            let example = format!("{} ({})", of.example.place(), units::bytes(of.example.length));
+            format!("{}: {bytes} by {processes}, for example {example}", of.file)
+        });
+        let bounds = [
+            (self.forgotten, "in too many ranges to track: the amount found is a lower bound"),
+            (self.unordered, "of processes whose threads both read and write the file are not judged"),
+            (self.not_judged, "of files that other processes write are not judged: the bytes may have changed"),
+        ];
+        let bounds = bounds.into_iter().filter(|(bytes, _)| *bytes > 0);
+        Words::of(
+            format!("{} ({}) {title}", units::bytes(self.bytes), percent(self.share)),
+            files.chain(bounds.map(|(bytes, text)| format!("{} {text}", units::bytes(bytes)))),
+            hint,
+        )
+    }
+}
+
+/// Says that processes read bytes that they read before.
+pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
+    facts.words(
+        "of the bytes read were read before by the same process",
+        "keep the data in memory, or read the file in order; the page cache serves rereads only while it holds the \
+         data",
+    )
+}
+
+/// Says that processes read bytes that they wrote before.
+pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
+    facts.words(
+        "of the bytes read were written before by the same process",
+        "keep the data in memory, or put them on node-local storage: on a parallel file system, reading back may wait \
+         for the write",
+    )
+}
+
+/// Says that processes write bytes that they wrote before.
+pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
+    facts.words(
+        "of the bytes written overwrite bytes that the same process wrote before",
+        "write each byte only when it is final; if these are new versions of a checkpoint, write checkpoints less \
+         often",
+    )
+}
+
+/// Says that processes write bytes that they wrote before, most of them in an HDF5 file, which may have had fill values.
+pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
+    facts.words(
+        "of the bytes written overwrite bytes that the same process wrote before, in HDF5 files (fill values?)",
+        "if these are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
+         H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
+         when it is final",
+    )
+}
+
+/// Says that several ranks read the same `bytes`, a `share` (0 to 1) of all bytes read. `files`: path, these bytes, and their readers.
+pub(crate) fn common_reads(bytes: u64, share: f64, files: &[(&str, u64, u32)]) -> Words {
+    let evidence = files.iter().map(|(file, bytes, readers)| {
+        format!("{file}: {} read more than once, by up to {readers} ranks", units::bytes(*bytes))
+    });
+    Words::of(
+        format!("{} ({}) of the bytes read were also read by other ranks", units::bytes(bytes), percent(share)),
+        evidence,
+        "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads \
+         each byte once; ranks of one node may get the data from that node's page cache",
+    )
+}
+
+/// Says that MPI-IO reads `bytes`, a `share` (0 to 1) of those it moves, for no call. `files`: path, bytes, and those read in writes;
+/// `single_rank`: true if the program has one rank.
+pub(crate) fn unasked(bytes: u64, share: f64, files: &[(&str, u64, u64)], single_rank: bool) -> Words {
+    let evidence = files.iter().map(|(file, bytes, inside_writes)| {
+        let (bytes, inside_writes) = (units::bytes(*bytes), units::bytes(*inside_writes));
+        format!("{file}: {bytes}, of which {inside_writes} for read-modify-write")
+    });
+    let collective = if single_rank { "" } else { "use collective calls, " };
+    Words::of(
+        format!(
+            "MPI-IO reads {} ({} of the bytes it moves) that no call requested",
+            units::bytes(bytes),
+            percent(share)
+        ),
+        evidence,
+        format!(
+            "data sieving reads gaps: {collective}set the hint romio_ds_read=disable or romio_ds_write=disable, or \
+             store data that are read together without gaps"
+        ),
+    )
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<Sample> {
+    let file = "/scratch/out.h5";
+    let example = Example { process: "rank 3".into(), offset: 1 << 20, length: 4 << 20 };
+    let of_file = RepeatedInFile { file, bytes: 3 << 30, processes: 64, example };
+    let mut repeated = Repeated {
+        bytes: 3 << 30,
+        share: 0.421,
+        files: vec![of_file],
+        forgotten: 5 << 20,
+        unordered: 6 << 20,
+        not_judged: 7 << 20,
+    };
+    let bounded = reread(&repeated);
+    (repeated.forgotten, repeated.unordered, repeated.not_judged) = (0, 0, 0);
+    let common = [("/scratch/in.nc", 2 << 30, 64)];
+    let unasked = |single_rank| unasked(3 << 30, 0.421, &[(file, 3 << 30, 1 << 30)], single_rank);
+    vec![
+        (Code::REREAD, bounded),
+        (Code::READ_BACK, read_back(&repeated)),
+        (Code::OVERWRITTEN, overwritten(&repeated)),
+        (Code::OVERWRITTEN, overwritten_hdf5(&repeated)),
+        (Code::COMMON_READS, common_reads(2 << 30, 0.984, &common)),
+        (Code::UNASKED, unasked(false)),
+        (Code::UNASKED, unasked(true)),
+    ]
+}

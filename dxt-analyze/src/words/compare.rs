@@ -1,0 +1,266 @@
+//! Sentences of the findings of `compare`.
+
+use super::Words;
+use crate::limits::NAMED_EXAMPLES;
+use crate::text::units;
+#[cfg(test)]
+use crate::{findings::Code, words::tests::Sample};
+
+/// Operation that is slower in the second run.
+pub(crate) struct Slower<'a> {
+    /// Name of the operation.
+    pub(crate) operation: &'a str,
+    /// Slowdown, as a ratio.
+    pub(crate) slower: f64,
+    /// True if calls are compared by bandwidth, in bytes per second; false if by duration, in ns.
+    pub(crate) by_bandwidth: bool,
+    /// Test over single calls.
+    pub(crate) calls: Option<Tested>,
+    /// Test over the means of ranks.
+    pub(crate) ranks: Option<Tested>,
+}
+
+/// Test of the second run's values against the first's.
+pub(crate) struct Tested {
+    /// Median of the first run's values.
+    pub(crate) before: f64,
+    /// Median of the second run's values.
+    pub(crate) after: f64,
+    /// Slowdown: ratio of medians, or median of the ratios of pairs.
+    pub(crate) slower: f64,
+    /// Probability that a call of the second run is slower, or share of slower ranks; 0 to 1.
+    pub(crate) likelier: f64,
+    /// False discovery rate.
+    pub(crate) q: f64,
+    /// Numbers of values of the first and of the second run.
+    pub(crate) sample: (u64, u64),
+}
+
+/// Says that an operation is slower in the second run.
+pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
+    let show = |value: f64| match facts.by_bandwidth {
+        false => units::duration(value as u64),
+        true => units::rate(value),
+    };
+    let calls = facts.calls.as_ref().map(|test| {
+        format!(
+            "calls: median {} -> {}, {:.2} x slower; a call is slower than before with a probability of {:.0} %; \
+             rank-sum test: q-value {}, {} and {}",
+            show(test.before),
+            show(test.after),
+            test.slower,
+            test.likelier * 100.0,
+            units::chance(test.q),
+            units::count(test.sample.0),
+            units::counted(test.sample.1, "call")
+        )
+    });
+    let ranks = facts.ranks.as_ref().map(|test| {
+        format!(
+            "means of ranks: {:.2} x slower in the median, slower on {:.0} % of {}; signed-rank test: q-value {}",
+            test.slower,
+            test.likelier * 100.0,
+            units::counted(test.sample.0, "rank"),
+            units::chance(test.q)
+        )
+    });
+    Words::of(
+        format!("{} is {:.2} x slower than before", facts.operation, facts.slower),
+        calls.into_iter().chain(ranks),
+        "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
+    )
+}
+
+/// Growth of an operation from the first run to the second.
+pub(crate) struct Growth<'a> {
+    /// Name of the operation.
+    pub(crate) operation: &'a str,
+    /// Number of calls or bytes in the first run.
+    pub(crate) before: u64,
+    /// Number of calls or bytes in the second run.
+    pub(crate) after: u64,
+    /// True if these are numbers per rank.
+    pub(crate) per_rank: bool,
+}
+
+impl Growth<'_> {
+    fn words(&self, what: &str, show: fn(u64) -> String, hint: &str) -> Words {
+        let (before, after) = (show(self.before), show(self.after));
+        let of = if self.per_rank { " per rank" } else { "" };
+        Words::of(format!("{} has more {what}{of}: {before} before, {after} now", self.operation), [], hint)
+    }
+}
+
+/// Says that the second run makes more calls of an operation.
+pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
+    let hint = "see the files with these calls below; `checks` shows which calls can be saved";
+    facts.words("calls", units::count, hint)
+}
+
+/// Says that the second run moves more bytes by an operation.
+pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
+    let hint = "see the files with these bytes below; `checks` finds bytes that move more than once";
+    facts.words("bytes", units::bytes, hint)
+}
+
+/// Rank or file that slowed down more than the others.
+pub(crate) struct Slowed<'a> {
+    /// Number of the rank, or path of the file.
+    pub(crate) unit: &'a str,
+    /// Ratio of the times per byte: second run / first run.
+    pub(crate) slower: f64,
+    /// Modified z-score of the slowdown.
+    pub(crate) z: f64,
+    /// Time in the first run, ns.
+    pub(crate) before_ns: u64,
+    /// Time in the second run, ns.
+    pub(crate) after_ns: u64,
+}
+
+/// Says that `ranks` slowed down more than the others did.
+pub(crate) fn ranks_slower(ranks: &[Slowed<'_>]) -> Words {
+    units_slower("rank", ranks)
+}
+
+/// Says that `files` slowed down more than the others did.
+pub(crate) fn files_slower(files: &[Slowed<'_>]) -> Words {
+    units_slower("file", files)
+}
+
+fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
+    let evidence = all.iter().take(NAMED_EXAMPLES).map(|Slowed { unit, slower, z, before_ns, after_ns }| {
+        let (before, after) = (units::duration(*before_ns), units::duration(*after_ns));
+        format!("{word} {unit}: {slower:.2} x the time per byte, modified z-score {z:.1}; {before} -> {after}")
+    });
+    let first = all.first().map_or("", |first| first.unit);
+    let count = units::counted(all.len() as u64, word);
+    Words::of(
+        format!("{count} slowed down more than the others, for example {word} {first}"),
+        evidence,
+        format!("run `outliers --by {word}` on the second run"),
+    )
+}
+
+/// Says that files move bytes in one run only: `new` ones in the second, `gone` ones in the first, each with its bytes.
+pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
+    let named = |word, files: &[(&str, u64)]| {
+        let files = files.iter().take(NAMED_EXAMPLES);
+        files.map(|(file, bytes)| format!("{word}: {file} ({})", units::bytes(*bytes))).collect::<Vec<String>>()
+    };
+    Words::of(
+        format!("files only in the second run: {}; only in the first run: {}", new.len(), gone.len()),
+        [named("new", new), named("gone", gone)].concat(),
+        "if these are the same files under other names, compare with a --files pattern that matches both names",
+    )
+}
+
+/// Property that differs between the runs: its name, its value in the first run, and in the second.
+pub(crate) type Differs<'a> = [&'a str; 3];
+
+fn changes(all: &[Differs<'_>]) -> impl Iterator<Item = String> {
+    all.iter().take(NAMED_EXAMPLES).map(|[what, before, after]| format!("{what}: {before} -> {after}"))
+}
+
+/// Says that stripe layouts of files differ.
+pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
+    Words::of(
+        format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
+        changes(layouts),
+        "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
+    )
+}
+
+/// Says that MPI-IO hints differ.
+pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
+    Words::of(
+        format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
+        changes(hints),
+        "set the same hints (ROMIO_HINTS, MPI_Info) to compare the rest",
+    )
+}
+
+/// Says that the number of ranks differs.
+pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
+    let ranks = units::agree(before, "rank", "ranks");
+    Words::of(
+        format!("{before} {ranks} before, {after} now: calls and bytes are compared per rank"),
+        [],
+        "run both with the same number of ranks to compare speeds",
+    )
+}
+
+/// Says that I/O interfaces differ. `differ`: operation (`read`), and its interface in both runs; `directions`: lines of the result about
+/// reads and writes.
+pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -> Words {
+    let differ: Vec<String> =
+        differ.iter().map(|[op, before, after]| format!("{op}s by {before} before, by {after} now")).collect();
+    Words::of(
+        format!("the I/O interface differs: {}", differ.join("; ")),
+        directions,
+        "compare the job's time and the bandwidths above: single operations of different interfaces are not comparable",
+    )
+}
+
+/// Run times of a job's repeats.
+pub(crate) struct RunTimes {
+    /// Mean, ns.
+    pub(crate) mean_ns: f64,
+    /// Shortest, ns.
+    pub(crate) least_ns: f64,
+    /// Longest, ns.
+    pub(crate) most_ns: f64,
+    /// Number of runs.
+    pub(crate) runs: u64,
+}
+
+/// Says that the job takes longer, by more than its repeats vary; `q` is the false discovery rate.
+pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words {
+    let show = |ns: f64| units::duration(ns.round() as u64);
+    let range = |when: &str, times: &RunTimes| {
+        let (mean, least, most) = (show(times.mean_ns), show(times.least_ns), show(times.most_ns));
+        let runs = units::agree(times.runs, "run", "runs");
+        format!("{when}: mean {mean} over {} {runs}, range {least} to {most}", times.runs)
+    };
+    let times = after.mean_ns / before.mean_ns;
+    Words::of(
+        format!("the job takes {times:.2} x as long as before, which exceeds the scatter of repeats"),
+        [range("before", before), range("now", after), format!("q-value {}", units::chance(q))],
+        "see below which numbers differ by more than the scatter of repeats, then compare the two runs in detail",
+    )
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<Sample> {
+    let slower = |by_bandwidth, calls: bool, ranks: bool| {
+        let (before, after) = if by_bandwidth { (3e9, 1.4e9) } else { (1.4e6, 3e6) };
+        let test = |sample, q| Tested { before, after, slower: 2.14, likelier: 0.93, q, sample };
+        let (calls, ranks) = (calls.then(|| test((4000, 4100), 3.1e-7)), ranks.then(|| test((64, 64), 0.0)));
+        slower_operation(&Slower { operation: "POSIX write", slower: 2.14, by_bandwidth, calls, ranks })
+    };
+    let grown = |per_rank| Growth { operation: "POSIX read", before: 5000, after: 90_000, per_rank };
+    let slowed = |unit| Slowed { unit, slower: 3.1, z: 7.4, before_ns: 14_000_000, after_ns: 43_000_000 };
+    let (new, gone) = ([("/scratch/b.h5", 3 << 30)], [("/scratch/a.h5", 1 << 30), ("/scratch/a.log", 100)]);
+    let run_times = |mean_ns| RunTimes { mean_ns, least_ns: mean_ns - 2e9, most_ns: mean_ns + 3e9, runs: 3 };
+    let lines = ["read: none -> none", "write: POSIX 3.00 s, 1.00 GiB/s -> MPI-IO 1.00 s, 3.00 GiB/s; +200.0 %"];
+    vec![
+        (Code::SLOWER_OPERATION, slower(false, true, true)),
+        (Code::SLOWER_OPERATION, slower(true, true, false)),
+        (Code::SLOWER_OPERATION, slower(true, false, true)),
+        (Code::MORE_CALLS, more_calls(&grown(false))),
+        (Code::MORE_CALLS, more_calls(&grown(true))),
+        (Code::MORE_BYTES, more_bytes(&grown(false))),
+        (Code::MORE_BYTES, more_bytes(&grown(true))),
+        (Code::FILES_DIFFER, files_differ(&new, &gone)),
+        (Code::LAYOUT_CHANGED, layouts_changed(&[["/scratch/out.h5", "1 x 1 MiB", "8 x 4 MiB"]])),
+        (
+            Code::HINTS_CHANGED,
+            hints_changed(&[["/scratch/out.h5: cb_nodes", "1", "8"], ["cb_config_list", "*:1", "*:2"]]),
+        ),
+        (Code::RANKS_CHANGED, ranks_changed(64, 128)),
+        (Code::RANKS_CHANGED, ranks_changed(1, 2)),
+        (Code::RANK_GOT_SLOWER, ranks_slower(&[slowed("17"), slowed("18")])),
+        (Code::FILE_GOT_SLOWER, files_slower(&[slowed("/scratch/out.h5")])),
+        (Code::OTHER_INTERFACE, other_interface(&[["write", "POSIX", "MPI-IO"]], lines.map(String::from).to_vec())),
+        (Code::SLOWER_RUNS, slower_runs(&run_times(90e9), &run_times(140e9), 4.2e-4)),
+    ]
+}
