@@ -14,7 +14,6 @@ pub(crate) use title::Addition;
 pub use title::Title;
 
 use crate::thresholds::Thresholds;
-use crate::words::Words;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +70,17 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
         last.evidence.push(Evidence::counting(count(rest.len()), others));
     }
     all
+}
+
+/// Sentences of a finding.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    /// Sentence that names subject, place and amount.
+    pub(crate) title: Title,
+    /// Sentences that support it, with their subjects.
+    pub(crate) evidence: Vec<Evidence>,
+    /// What to change; empty if nothing is advised.
+    pub(crate) hint: String,
 }
 
 /// Finding: conclusion of an analysis. Two findings are equal if code, facts and costs are; words do not count.

@@ -2,18 +2,7 @@
 //! makes sentences of findings. `sentences.txt` has every sentence once, made from sample facts, for reviewers: change a sentence here, run
 //! the test with `DXT_BLESS=1`, and read the difference.
 
-use crate::findings::{Evidence, Title};
-
-/// Sentences of a finding.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    /// Sentence that names subject, place and amount.
-    pub(crate) title: Title,
-    /// Sentences that support it, with their subjects.
-    pub(crate) evidence: Vec<Evidence>,
-    /// What to change; empty if nothing is advised.
-    pub(crate) hint: String,
-}
+pub(crate) use crate::findings::Words;
 
 #[cfg(test)]
 mod tests {
