@@ -9,7 +9,7 @@ use crate::findings::{About, Code, Finding};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
-use crate::words::layers::{self as words, InFlight, Locks};
+use crate::words::layers::{self as words, Depth, Locks};
 
 fn name(row: &RankRow) -> String {
     if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) }
@@ -89,7 +89,7 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     }
     let alone_ns = (posix.busy_ns as f64 * alone) as u64;
     let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
-    let [in_posix, in_mpiio] = [posix, mpiio].map(|of| InFlight { mean: of.mean, max: of.max });
+    let [in_posix, in_mpiio] = [posix, mpiio].map(|of| Depth { mean: of.mean, max: of.max });
     let words = words::serial(by_turns(found), alone, ranks, &in_posix, &in_mpiio);
     Some(costing(found, least, waiting, Finding::new(Code::SERIAL, words).with(time(waiting))))
 }

@@ -159,15 +159,15 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
 }
 
 /// Number of calls in flight at once.
-pub(crate) struct InFlight {
+pub(crate) struct Depth {
     /// Mean over the time with a call in flight.
     pub(crate) mean: f64,
     pub(crate) max: u64,
 }
 
 /// Says that one POSIX call runs at a time for `alone`, a share of POSIX I/O time, while `ranks` are in MPI-IO. If several ranks make these
-/// calls by turns, `turns` is their number.
-pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &InFlight, mpiio: &InFlight) -> Words {
+/// calls alternately, `turns` is their number.
+pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, mpiio: &Depth) -> Words {
     Words {
         title: format!(
             "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
@@ -225,7 +225,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         data_calls: 64,
         data_bytes: 1 << 30,
     };
-    let (posix, mpiio) = (InFlight { mean: 1.1, max: 2 }, InFlight { mean: 14.2, max: 16 });
+    let (posix, mpiio) = (Depth { mean: 1.1, max: 2 }, Depth { mean: 14.2, max: 16 });
     let mut all = vec![
         (Code::LOCK_TIME, lock_time(&locks)),
         (Code::LOCK_TIME, lock_time(&alone)),

@@ -163,7 +163,7 @@ pub struct StripeRow {
     /// Best stripe size by replay of all accesses during the pattern; `None` if there was no replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// File, as an index into [`Run::files`].
+    /// File, as an index into [`crate::model::Run::files`].
     #[serde(skip)]
     pub of: FileId,
     /// True if all processes use one file. With a file per process, the replay of one file is not representative: all of its data is on the
