@@ -1,19 +1,15 @@
 //! Findings on the job as a whole, derived from its layers. Findings on single files are in [`super::file_advice`].
 
 use super::dissection::RankRow;
-use super::evidence::severity;
+use super::evidence::costing;
 use super::file_advice;
 use super::in_flight::What;
 use super::result::Layers;
-use crate::findings::{About, Code, Finding, said};
+use crate::findings::{About, Code, Finding};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
-use crate::text::units;
 use crate::thresholds::Thresholds;
-
-fn percent(part: u64, whole: u64) -> String {
-    format!("{:.0} %", 100.0 * share(part, whole))
-}
+use crate::words::layers::{self as words, Depth, Locks};
 
 fn name(row: &RankRow) -> String {
     if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) }
@@ -36,44 +32,20 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
     if locking.calls == 0 || share(locking.time_ns, all.of.time_ns) < least.lock_share {
         return None;
     }
-    let mut evidence = vec![format!(
-        "{} {} {}, unlocks {}; POSIX reads and writes take {}",
-        units::counted(all.inside.locks.calls, "lock call"),
-        units::agree(all.inside.locks.calls, "takes", "take"),
-        units::duration(all.inside.locks.time_ns),
-        units::duration(all.inside.unlocks.time_ns),
-        units::duration(all.inside.data().time_ns)
-    )];
-    let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
-    evidence.extend(files.map(|file| {
-        format!(
-            "{}: {}, {} in total",
-            file.file,
-            units::counted(file.locking.calls, "lock and unlock call"),
-            units::duration(file.locking.time_ns)
-        )
-    }));
     let worst = found.ranks.iter().max_by_key(|row| (row.mpiio.inside.locking().time_ns, std::cmp::Reverse(row.rank)));
-    evidence.extend(worst.map(|row| {
-        let time_ns = row.mpiio.inside.locking().time_ns;
-        format!("most lock time on {}: {}", name(row), units::duration(time_ns))
-    }));
-    Some(Finding {
-        code: Code::LOCK_TIME,
-        about: About { calls: Some(locking.calls), time_ns: Some(locking.time_ns), ..About::default() },
-        severity: severity(found, locking.time_ns, least),
-        title: format!("MPI-IO reads and writes spend {} of their time in file locks", percent(locking.time_ns, all.of.time_ns)).into(),
-        evidence: said(evidence),
-        cost_ns: Some(locking.time_ns),
-        // A single rank cannot benefit from collective writes.
-        saving: None, hint: if found.ranks.len() > 1 {
-            "set the hint romio_ds_write=disable, or write collectively (romio_cb_write=enable), so that few aggregators write \
-             separate regions: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
-        } else {
-            "set the hint romio_ds_write=disable: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
-        }
-        .into(),
-    })
+    let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
+    let words = words::lock_time(&Locks {
+        calls: all.inside.locks.calls,
+        lock_ns: all.inside.locks.time_ns,
+        unlock_ns: all.inside.unlocks.time_ns,
+        data_ns: all.inside.data().time_ns,
+        share: share(locking.time_ns, all.of.time_ns),
+        files: files.map(|file| (file.file.as_str(), file.locking.calls, file.locking.time_ns)).collect(),
+        worst: worst.map(|row| (name(row), row.mpiio.inside.locking().time_ns)),
+        is_alone: found.ranks.len() <= 1,
+    });
+    let about = About { calls: Some(locking.calls), time_ns: Some(locking.time_ns), ..About::default() };
+    Some(costing(found, least, locking.time_ns, Finding::new(Code::LOCK_TIME, words).with(about)))
 }
 
 fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
@@ -84,42 +56,16 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
     }
     let cost = all.wait_ns.saturating_mul(all.followed_one_in.max(1));
     let those_that_matter = all.late.iter().take(3).filter(|row| share(row.wait_ns, all.wait_ns) >= 0.1);
-    let mut evidence: Vec<String> = those_that_matter
-        .map(|row| {
-            format!(
-                "{} on {} arrives last in {} of {}; the other ranks wait {} for this straggler",
-                row.process,
-                row.node,
-                units::count(row.times),
-                units::counted(all.followed, "operation"),
-                units::duration(row.wait_ns)
-            )
-        })
-        .collect();
     let longest = all.slowest.iter().max_by_key(|row| (row.skew_ns, std::cmp::Reverse(row.start_ns)));
-    evidence.extend(longest.filter(|row| row.skew_ns > 0).map(|row| {
-        format!(
-            "{} number {} on {}: {} arrives {} after the first rank",
-            row.op,
-            row.number,
-            row.file,
-            row.last,
-            units::duration(row.skew_ns)
-        )
-    }));
-    let whom =
-        if share(first.wait_ns, all.wait_ns) >= 0.5 { format!(", mostly {}", first.process) } else { String::new() };
-    Some(Finding {
-        code: Code::LATE_RANKS,
-        about: About { time_ns: Some(all.wait_ns), ..About::default() },
-        severity: severity(found, cost, least),
-        title: format!("ranks spend {} of the time in collective calls waiting for stragglers{whom}", percent(all.wait_ns, all.time_ns)).into(),
-        evidence: said(evidence),
-        cost_ns: Some(cost),
-        saving: None, hint: "check what the stragglers do between two collective calls (more work, a slow node, I/O of their own), and balance \
-               that work: the time is lost before the I/O"
-            .into(),
-    })
+    let longest = longest.filter(|row| row.skew_ns > 0);
+    let mostly = (share(first.wait_ns, all.wait_ns) >= 0.5).then_some(first.process.as_str());
+    let waits = share(all.wait_ns, all.time_ns);
+    let words = words::late_ranks(waits, all.followed, mostly, those_that_matter, longest);
+    Some(costing(found, least, cost, Finding::new(Code::LATE_RANKS, words).with(time(all.wait_ns))))
+}
+
+fn time(ns: u64) -> About {
+    About { time_ns: Some(ns), ..About::default() }
 }
 
 fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
@@ -129,31 +75,8 @@ fn communication(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let cost = all.rest_of_all_ns.saturating_mul(all.followed_one_in.max(1));
-    let evidence = all.slowest.iter().take(3).map(|row| {
-        format!(
-            "{} number {} on {}: {} of {} in system calls of the busiest process, {}",
-            row.op,
-            row.number,
-            row.file,
-            units::duration(row.storage_ns),
-            units::duration(row.wall_ns),
-            row.busiest
-        )
-    });
-    Some(Finding {
-        code: Code::COMMUNICATION,
-        about: About { time_ns: Some(all.rest_ns), ..About::default() },
-        severity: severity(found, cost, least),
-        title: format!(
-            "after the last rank arrives, collective calls spend {} of the time outside storage calls",
-            percent(all.rest_ns, moving)
-        ).into(),
-        evidence: said(evidence),
-        cost_ns: Some(cost),
-        saving: None, hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds; if ranks write \
-               large contiguous parts, set romio_cb_write=disable, which avoids the data exchange"
-            .into(),
-    })
+    let words = words::communication(share(all.rest_ns, moving), &all.slowest);
+    Some(costing(found, least, cost, Finding::new(Code::COMMUNICATION, words).with(time(all.rest_ns))))
 }
 
 fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
@@ -164,33 +87,11 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     if ranks < least.serial_min_ranks || mpiio.mean < ranks as f64 / 2.0 || alone < least.serial_share {
         return None;
     }
-    let aggregators = by_turns(found);
     let alone_ns = (posix.busy_ns as f64 * alone) as u64;
     let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
-    Some(Finding {
-        code: Code::SERIAL,
-        about: About { time_ns: Some(waiting), ..About::default() },
-        severity: severity(found, waiting, least),
-        title: format!(
-            "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
-            aggregators.map_or_else(String::new, |count| format!("{} are serialized: ", units::counted(count, "rank"))),
-            100.0 * alone,
-            mpiio.mean
-        ).into(),
-        evidence: said([
-            format!("POSIX: {} calls in flight on average, {} at most", number(posix.mean), posix.max),
-            format!("MPI-IO: {} calls in flight on average, {} at most, on {ranks} ranks", number(mpiio.mean), mpiio.max),
-        ]),
-        cost_ns: Some(waiting),
-        saving: None, hint: if aggregators.is_some() {
-            "use larger parts per call, so that each call reaches all aggregators, or let ranks begin at different parts: the data of one moment lie in \
-             one aggregator's region; or a lock on the whole file (data sieving, atomic mode) admits one rank at a time"
-        } else {
-            "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
-               data through one rank: one rank does the work of all"
-        }
-        .into(),
-    })
+    let [in_posix, in_mpiio] = [posix, mpiio].map(|of| Depth { mean: of.mean, max: of.max });
+    let words = words::serial(by_turns(found), alone, ranks, &in_posix, &in_mpiio);
+    Some(costing(found, least, waiting, Finding::new(Code::SERIAL, words).with(time(waiting))))
 }
 
 /// Maximum ratio of the slowest rank's time to the mean at which times still count as evenly distributed.
@@ -203,8 +104,4 @@ fn by_turns(found: &Layers) -> Option<u64> {
     let (count, most) = (times().count() as u64, times().max()?);
     let mean = times().sum::<Sum>().get() as f64 / count.max(1) as f64;
     (count > 1 && most as f64 <= mean * EVEN).then_some(count)
-}
-
-fn number(value: f64) -> String {
-    format!("{value:.1}")
 }

@@ -6,6 +6,7 @@ use super::means::Means;
 use super::parts::{CallSum, Form, Made};
 use super::pass::Partial;
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Users};
+pub use crate::words::layers::{CollectiveRow, LateRow};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
@@ -140,58 +141,6 @@ fn row(run: &Run, layouts: &[Option<FileLayout>], (file, writes): (FileId, bool)
         processes_mean: Means::of(found.processes.values()),
         aggregators: data.into_iter().map(aggregator).collect(),
     }
-}
-
-/// One collective operation: the matching calls of all ranks; times in ns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CollectiveRow {
-    /// Path of the file.
-    pub file: String,
-    /// Name of the operation, as in `write collective`.
-    pub op: String,
-    /// Sequence number among the file's operations of this name, from 0.
-    pub number: u64,
-    /// Number of calls, one per participating rank.
-    pub calls: u64,
-    /// Bytes requested by all ranks.
-    pub bytes: u64,
-    /// Start of the first rank's call, ns since the job's start.
-    pub start_ns: u64,
-    /// Wall time from the first rank's start to the last rank's end.
-    pub wall_ns: u64,
-    /// Time between the first and the last rank's start.
-    pub skew_ns: u64,
-    /// Time that ranks waited for the last rank to begin, summed over ranks; 0 if a rank's call ended before that, since it did not wait.
-    pub wait_ns: u64,
-    /// Name of the process that began last.
-    pub last: String,
-    /// Wall time after the last rank's start in which the busiest rank was in system calls.
-    pub storage_ns: u64,
-    /// Name of the busiest process: the one with most time in system calls.
-    pub busiest: String,
-    /// Wall time after the last rank's start in which the busiest rank was not in system calls: communication, copying.
-    pub rest_ns: u64,
-    /// Time in the calls, summed over ranks.
-    pub time_ns: u64,
-    /// Number of processes that moved data by system calls inside their collective call.
-    pub aggregators: u64,
-    /// Number of system calls that moved data inside the collective calls.
-    pub data_calls: u64,
-    /// Bytes moved by these system calls.
-    pub data_bytes: u64,
-}
-
-/// Rank that was the last to begin collective operations, so that others waited for it (straggler).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LateRow {
-    /// Name of the process, as in `rank 3`.
-    pub process: String,
-    /// Host name of the process's node.
-    pub node: String,
-    /// Number of collective operations that the rank was the last to begin and in which others waited for it.
-    pub times: u64,
-    /// Time that the other ranks waited for this rank in these operations, summed over ranks and operations, ns.
-    pub wait_ns: u64,
 }
 
 /// Totals over the matched collective operations.

@@ -1,10 +1,17 @@
-//! Severity of this topic's findings.
+//! Cost and severity of this topic's findings.
 
 use super::result::Layers;
-use crate::findings::Severity;
+use crate::findings::{Finding, Severity};
 use crate::thresholds::Thresholds;
 
-/// Returns the severity of a finding that costs `cost_ns`, by the cost's share of the time in MPI-IO.
-pub(super) fn severity(found: &Layers, cost_ns: u64, least: &Thresholds) -> Severity {
-    Severity::of_cost(cost_ns, found.job.mpiio.of.time_ns, least)
+/// Returns the finding with its cost, and with the severity of this cost's share of the time in MPI-IO.
+pub(super) fn costing(
+    found: &Layers,
+    least: &Thresholds,
+    cost_ns: impl Into<Option<u64>>,
+    finding: Finding,
+) -> Finding {
+    let cost_ns = cost_ns.into();
+    let severity = Severity::of_cost(cost_ns.unwrap_or(0), found.job.mpiio.of.time_ns, least);
+    Finding { severity, cost_ns, ..finding }
 }

@@ -2,7 +2,7 @@
 //! reads and writes. It is only an estimate: how long an unaligned operation would have taken if aligned is unknown.
 
 use crate::thresholds::Thresholds;
-use serde::Serialize;
+pub use crate::words::stripes::PacePart;
 
 /// Number and durations of operations of one kind (aligned or unaligned).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,29 +132,6 @@ fn compare(class: Class, aligned: &Sample, unaligned: &Sample, least: &Threshold
         is_clear,
         cost_ns: if is_clear { (difference * unaligned.count as f64) as u64 } else { 0 },
     })
-}
-
-/// Comparison of aligned and unaligned operations of similar size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PacePart {
-    /// Direction of the operations: `read` or `write`.
-    pub op: &'static str,
-    /// Lower bound of the size in bytes; the upper bound (exclusive) is twice this.
-    pub from_bytes: u64,
-    /// Number of aligned operations.
-    pub aligned: u64,
-    /// Mean duration of aligned operations, ns.
-    pub aligned_mean_ns: u64,
-    /// Number of unaligned operations.
-    pub unaligned: u64,
-    /// Mean duration of unaligned operations, ns.
-    pub unaligned_mean_ns: u64,
-    /// Standard error of the difference of the means, ns.
-    pub standard_error_ns: u64,
-    /// True if unaligned operations are slower by more than chance.
-    pub is_clear: bool,
-    /// Difference of the means × number of unaligned operations, ns; 0 if not clear.
-    pub cost_ns: u64,
 }
 
 #[cfg(test)]

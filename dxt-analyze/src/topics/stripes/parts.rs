@@ -7,6 +7,7 @@ use super::trials::result::FileTrials;
 use crate::findings::Finding;
 use crate::model::LayoutOrigin;
 use crate::shared::completeness::Completeness;
+pub use crate::words::stripes::StripePart;
 use serde::Serialize;
 
 impl FilePart {
@@ -43,38 +44,6 @@ pub struct TargetPart {
     pub bytes: u64,
     /// Time in the operations, ns; the time of an operation on several targets is divided in proportion to bytes.
     pub time_ns: u64,
-}
-
-/// Stripe written by several processes at overlapping times.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StripePart {
-    /// Number of the stripe, from the file's start.
-    pub stripe: u64,
-    /// File offset of the stripe's first byte.
-    pub start: u64,
-    /// Storage target that holds the stripe; `None` if unknown.
-    pub ost: Option<u32>,
-    /// Number of writes that overlap in time with a write of another process.
-    pub writes: u64,
-    /// Sum of the durations of these writes, ns.
-    pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
-    pub wall_ns: u64,
-    /// Number of processes whose writes overlap in time.
-    pub process_count: u64,
-    /// Names of the first few of these processes: ranks, or `pid N` for a process without a rank.
-    pub ranks: Vec<String>,
-    /// Number of writes that overlap in time with a write from another node, so that nodes pass the stripe's lock; 0 if all writes come
-    /// from one node.
-    pub writes_between_nodes: u64,
-    /// Sum of the durations of these writes between nodes, ns.
-    pub time_between_nodes_ns: u64,
-    /// Wall-clock time during which at least two nodes were writing, ns.
-    pub wall_between_nodes_ns: u64,
-    /// Number of nodes whose writes overlap with a write from another node.
-    pub node_count: u64,
-    /// Names of the first few of these nodes.
-    pub nodes: Vec<String>,
 }
 
 /// Totals over the shared stripes of a file; estimates if only a sample of the stripes was tracked.

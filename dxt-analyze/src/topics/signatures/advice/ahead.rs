@@ -10,8 +10,8 @@ use crate::topics::signatures::names::{waits, writes};
 use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::prefetch::{Cache, Outcome, Policy, Read, Unforeseen, calls_ahead, simulate};
 use crate::topics::signatures::words::file;
+pub use crate::words::signatures::facts::AheadRow;
 use iosig::{Loop, Node, Pattern, expand_nest};
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -29,40 +29,6 @@ const HIDDEN: u64 = 10;
 /// Squared coefficient of variation of the intervals between reads above which reads count as bursts: fewer than one interval in five makes
 /// up most of the mean.
 const BURSTS: f64 = 4.0;
-
-/// Reads of one file with the same pattern, by one or several processes, and the simulated effect of prefetching. A miss is a read with
-/// bytes that are not in the cache.
-#[derive(Clone, Debug, Serialize)]
-pub struct AheadRow {
-    /// Path of the file.
-    pub file: String,
-    /// Number of processes and threads with this pattern.
-    pub processes: u64,
-    /// Number of reads of all these processes.
-    pub reads: u64,
-    /// Length of the longest read, bytes.
-    pub length: u64,
-    /// Mean duration of a read, ns.
-    pub latency_ns: u64,
-    /// Mean time from the end of a read to the start of the next one, ns.
-    pub interval_ns: u64,
-    /// Prefetch distance: number of reads by which the prefetch precedes the read.
-    pub calls_ahead: u64,
-    /// Share of the cache misses that sequential read-ahead avoids.
-    pub plain_coverage: f64,
-    /// Share of the bytes fetched by sequential read-ahead that are used.
-    pub plain_accuracy: f64,
-    /// Share of the cache misses that prefetching by the pattern avoids.
-    pub coverage: f64,
-    /// Share of the bytes prefetched by the pattern that are used.
-    pub accuracy: f64,
-    /// Share of the reads whose bytes were prefetched, but evicted from the cache before use.
-    pub too_early: f64,
-    /// Share of the reads whose prefetched bytes are still in flight when the read begins.
-    pub too_late: f64,
-    /// Waiting time that prefetching by the pattern saves, summed over all reads, ns.
-    pub saves_ns: u64,
-}
 
 /// Pattern that may be prefetched, with statistics of its reads.
 struct Candidate<'a> {

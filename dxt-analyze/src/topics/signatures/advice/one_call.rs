@@ -8,36 +8,11 @@ use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::views::{operation, shape};
 use crate::topics::signatures::words::file;
+pub use crate::words::signatures::facts::OneCall;
 use iosig::ranks::{Line, globalize};
 use iosig::{Node, Signature};
-use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::Layer;
-
-/// Loop of calls that could be one collective call.
-#[derive(Clone, Debug, Serialize)]
-pub struct OneCall {
-    /// Path of the file.
-    pub file: String,
-    /// Interface of the calls, as in `POSIX`.
-    pub layer: &'static str,
-    /// True for writes, false for reads.
-    pub writes: bool,
-    /// Number of ranks that execute the loop.
-    pub ranks: u64,
-    /// Number of calls per rank.
-    pub calls: u64,
-    /// Number of bytes per call.
-    pub length: u64,
-    /// Distance between successive calls of a rank, in bytes.
-    pub stride: u64,
-    /// Length of the contiguous range that all ranks access together, in bytes.
-    pub bytes: u64,
-    /// First byte of the contiguous range that all ranks access together.
-    pub first: u64,
-    /// `(a, b)` if each rank's first byte is at `a x rank + b`; else `None`.
-    pub begins: Option<(i64, i128)>,
-}
 
 pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     let order = Order::new(run);

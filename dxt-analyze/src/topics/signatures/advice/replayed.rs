@@ -11,30 +11,11 @@ use crate::topics::signatures::uses::stripes::{LUSTRE_STEP_BYTES, OnLustre, on_l
 use crate::topics::stripes::trials::plan::{Candidate, Plan, grid, known_osts};
 use crate::topics::stripes::trials::replay::{Replay, Wanted};
 use crate::topics::stripes::trials::result::{Trial, best, results};
-use serde::Serialize;
+pub use crate::words::signatures::facts::Replayed;
 use trace_format::layout::Layout;
 
 /// Assumed current stripe size in bytes if the file's layout is unknown; no cost is then compared with it.
 const ANY: u64 = 1 << 20;
-
-/// Best stripe size and count by replay, with relative costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Replayed {
-    /// Number of the file's reads and writes during the pattern, counted below all libraries.
-    pub operations: u64,
-    /// Best stripe size, bytes.
-    pub stripe_bytes: u64,
-    /// Best stripe count.
-    pub stripe_count: u64,
-    /// Cost of the best layout relative to the file's current one; `None` if the current layout is unknown.
-    pub costs_of_today: Option<f64>,
-    /// Cost of the stripe size that the cost model recommends, with its best stripe count, relative to the best.
-    pub costs_of_model: Option<f64>,
-    /// Reason why the cost model recommends quite another stripe size; empty if it does not.
-    pub why_apart: &'static str,
-    /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
-    pub is_better: Option<bool>,
-}
 
 /// Adds to each row the best layout by replay of the file's accesses during the row's pattern. Skips patterns with one file per process.
 pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {

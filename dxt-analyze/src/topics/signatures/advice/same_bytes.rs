@@ -8,7 +8,7 @@ use iosig::{Loop, Node, Signature};
 
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::{file, small};
-use serde::Serialize;
+pub use crate::words::signatures::facts::SameBytes;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
@@ -17,30 +17,6 @@ use trace_format::op::Layer;
 const RANKS: u64 = 3;
 /// Minimum bytes per rank for advice; smaller amounts fit into any cache.
 const BYTES: u64 = 1 << 20;
-
-/// Reads of the same bytes of a file by several ranks.
-#[derive(Clone, Debug, Serialize)]
-pub struct SameBytes {
-    /// Path of the file.
-    pub file: String,
-    /// Interface of the reads, as in `POSIX`.
-    pub layer: &'static str,
-    /// Number of ranks that read the bytes; number of processes in a run without MPI.
-    pub ranks: u64,
-    /// True if the run has no MPI ranks, so that `ranks` counts processes.
-    #[serde(skip)]
-    pub are_processes: bool,
-    /// Number of nodes on which these ranks run.
-    pub nodes: u64,
-    /// Bytes that each rank reads.
-    pub bytes_each: u64,
-    /// Number of distinct bytes that each rank reads, at most `bytes_each`: repeated reads count once.
-    pub distinct: u64,
-    /// Bytes read by all ranks together.
-    pub bytes: u64,
-    /// Bytes that would be read if each node read them once.
-    pub bytes_by_node: u64,
-}
 
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
     let order = Order::new(run);

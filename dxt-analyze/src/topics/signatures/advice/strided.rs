@@ -6,8 +6,8 @@ use crate::model::{FileId, ProcessId, Run, Within};
 use crate::shared::totals::add;
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::file;
+pub use crate::words::signatures::facts::Strided;
 use iosig::{Loop, Node};
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
@@ -24,23 +24,6 @@ const APART: u64 = 2;
 /// average. Otherwise, their time may be due to their length rather than to their position.
 const SHORT_BYTES: u64 = 1 << 20;
 const SOUGHT_NS: u64 = 5_000_000;
-
-/// Strided calls on one file: small calls at a fixed distance, with gaps in between.
-#[derive(Clone, Debug, Serialize)]
-pub struct Strided {
-    /// Path of the file.
-    pub file: String,
-    /// True for writes, false for reads.
-    pub writes: bool,
-    /// Number of processes that make the calls.
-    pub processes: u64,
-    /// Number of calls of all processes.
-    pub calls: u64,
-    /// Length of a call in the most frequent pattern, bytes.
-    pub length: u64,
-    /// Distance between successive calls of a process in the most frequent pattern, bytes.
-    pub stride: u64,
-}
 
 /// Statistics of the calls on a file so far.
 #[derive(Default)]

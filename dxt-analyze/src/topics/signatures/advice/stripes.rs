@@ -12,8 +12,8 @@ use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::layout::{Demand, Machine, rank as layouts};
 use crate::topics::signatures::uses::stripes::{OnLustre, Striping, candidates, on_lustre, rank};
 use crate::topics::signatures::words::{file, small};
+pub use crate::words::signatures::facts::StripeRow;
 use iosig::{Node, Pattern, expand_nest};
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -25,51 +25,6 @@ const REQUESTS: usize = 32;
 const PATTERNS: usize = 8;
 /// Minimum number of requests in a pattern.
 const FEWEST: u64 = 16;
-
-/// Access pattern with the stripe size and layout that suit it.
-#[derive(Clone, Debug, Serialize)]
-pub struct StripeRow {
-    /// Path of the file; if each rank has its own file, the first one's.
-    pub file: String,
-    /// Number of processes with this pattern.
-    pub processes: u64,
-    /// Start of the first request, ns since the job's start.
-    pub start_ns: u64,
-    /// Start of the last request, ns since the job's start.
-    pub last_start_ns: u64,
-    /// First byte accessed by the pattern.
-    pub first_byte: u64,
-    /// End (exclusive) of the bytes accessed by the pattern.
-    pub end: u64,
-    /// Length of the first request, bytes.
-    pub request_bytes: u64,
-    /// Total bytes of the pattern's requests.
-    pub bytes: u64,
-    /// Number of storage targets (OSTs) over which the file is striped.
-    pub targets: u64,
-    /// Current stripe size of the file, bytes; `None` if unknown.
-    pub stripe_bytes: Option<u64>,
-    /// Best stripe size by the cost model, bytes.
-    pub best_bytes: u64,
-    /// Best stripe size among those that Lustre allows (multiples of 64 KiB), bytes.
-    pub lustre_bytes: u64,
-    /// Cost of the file's current stripe size relative to `lustre_bytes`; `None` if unknown.
-    pub costs_times: Option<f64>,
-    /// Cheapest of the IOSIG paper's three layouts for one request of each process.
-    pub layout: String,
-    /// Number of storage targets that hold the data of one process under this layout.
-    pub targets_per_process: u64,
-    /// Best stripe size by replay of all accesses during the pattern; `None` if there was no replay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replayed: Option<Replayed>,
-    /// File, as an index into [`Run::files`].
-    #[serde(skip)]
-    pub of: FileId,
-    /// True if all processes use one file. With a file per process, the replay of one file is not representative: all of its data is on the
-    /// same targets.
-    #[serde(skip)]
-    pub is_one_file: bool,
-}
 
 impl StripeRow {
     /// Returns the best stripe size and count by replay, as in `4M x 8`; empty if there was no replay.

@@ -1,0 +1,347 @@
+//! Sentences on the I/O of single files through MPI-IO.
+
+use crate::findings::{About, Evidence};
+use crate::text::units;
+use crate::words::Words;
+use std::collections::BTreeMap;
+
+/// Returns sentences as evidence that refers to `file`.
+fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
+    let about = About { file: Some(file.to_owned()), ..About::default() };
+    sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
+}
+
+/// Says that `more` files have the same problem.
+pub(crate) fn more(more: usize) -> String {
+    format!("and {more} more {}", units::agree(more as u64, "file", "files"))
+}
+
+/// Bytes requested from MPI-IO, and bytes that POSIX calls of the same direction move for them.
+pub(crate) struct Moved {
+    /// Bytes moved in total / bytes requested.
+    pub(crate) times: f64,
+    pub(crate) requested_bytes: u64,
+    pub(crate) posix_bytes: u64,
+}
+
+/// Data sieving on a file.
+pub(crate) struct Sieved<'a> {
+    pub(crate) file: &'a str,
+    /// Number of processes that access the file.
+    pub(crate) processes: u64,
+    /// True if most calls are collective.
+    pub(crate) is_collective: bool,
+    /// Writes, if data sieving moves far more than they request.
+    pub(crate) writes: Option<Moved>,
+    /// Reads, if data sieving moves far more than they request.
+    pub(crate) reads: Option<Moved>,
+    /// Number of POSIX reads inside of writes, their bytes and their time, ns.
+    pub(crate) read_back: (u64, u64, u64),
+}
+
+/// Says that data sieving moves far more bytes than requested.
+pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
+    let (calls, bytes, ns) = of.read_back;
+    let writes = of.writes.as_ref().map(|writes| {
+        format!(
+            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({}, {})",
+            units::bytes(writes.requested_bytes),
+            units::bytes(writes.posix_bytes),
+            units::bytes(bytes),
+            units::counted(calls, "read"),
+            units::duration(ns)
+        )
+    });
+    let reads = of.reads.as_ref().map(|reads| {
+        format!(
+            "MPI-IO reads of {} cause POSIX reads of {}",
+            units::bytes(reads.requested_bytes),
+            units::bytes(reads.posix_bytes)
+        )
+    });
+    let times = |moved: &Option<Moved>| moved.as_ref().map_or(0.0, |moved| moved.times);
+    let (of_writes, most) = (times(&of.writes), times(&of.writes).max(times(&of.reads)));
+    let hint = match (writes.is_some(), of.processes) {
+        (true, 2..) if of.is_collective => {
+            "store data that are written together without gaps, let one collective call cover several variables, or, if the pieces \
+             are few and large, disable data sieving (on Lustre: romio_lustre_ds_in_coll=disable): the ranks' pieces of a \
+             collective call leave gaps, which the aggregators read and write back"
+        }
+        // A single process has no peers for a collective call.
+        (true, 0 | 1) => {
+            "gather the small pieces of a call in memory and write them without gaps, or, if the pieces are few and large, set \
+             the hint romio_ds_write=disable"
+        }
+        (false, 0 | 1) => {
+            "read the small pieces of a call with their gaps and extract them in memory, or, if the pieces are few and large, set \
+             the hint romio_ds_read=disable"
+        }
+        (true, _) => {
+            "write the small pieces with a collective call (MPI_File_write_all with a file view), or, if the pieces are few and \
+             large, set the hint romio_ds_write=disable"
+        }
+        (false, _) => {
+            "read the small pieces with a collective call (MPI_File_read_all with a file view), or, if the pieces are few and \
+             large, set the hint romio_ds_read=disable"
+        }
+    };
+    Words {
+        title: if writes.is_some() && of.is_collective {
+            format!("collective writes with gaps move {of_writes:.1} times the requested bytes on {}", of.file).into()
+        } else {
+            format!("data sieving moves {most:.1} times the requested bytes on {}", of.file).into()
+        },
+        evidence: on(of.file, writes.into_iter().chain(reads)),
+        hint: hint.into(),
+    }
+}
+
+/// Small independent calls on a shared file.
+pub(crate) struct Independent<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) processes: u64,
+    /// Number of independent calls, with the mean of their bytes and of their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) mean_bytes: u64,
+    pub(crate) mean_ns: u64,
+    /// Number of collective calls, and of all blocking calls.
+    pub(crate) collective: u64,
+    pub(crate) all: u64,
+}
+
+/// Says that ranks make small independent calls on a shared file.
+pub(crate) fn independent(of: &Independent<'_>) -> Words {
+    let ranks = units::agree(of.processes, "rank makes", "ranks make");
+    let calls = units::counted(of.calls, "small independent call");
+    let evidence = format!(
+        "{} of {} {} collective; an independent call moves {} in {} on average",
+        units::count(of.collective),
+        units::counted(of.all, "blocking call"),
+        units::agree(of.collective, "is", "are"),
+        units::bytes(of.mean_bytes),
+        units::duration(of.mean_ns)
+    );
+    Words {
+        title: format!("{} {ranks} {calls} on the shared file {}", of.processes, of.file).into(),
+        evidence: on(of.file, [evidence]),
+        hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
+               transfer property list): aggregators then make few large requests"
+            .into(),
+    }
+}
+
+/// Collective reads or writes of a file.
+pub(crate) struct Collective<'a> {
+    pub(crate) file: &'a str,
+    /// `read` or `write`.
+    pub(crate) op: &'static str,
+    /// Names of the processes that make system calls, most bytes first.
+    pub(crate) aggregators: Vec<&'a str>,
+    /// Number of ranks that take part, and of their nodes.
+    pub(crate) processes: u64,
+    pub(crate) nodes: u64,
+    /// Hints in effect.
+    pub(crate) hints: &'a BTreeMap<String, String>,
+}
+
+impl Collective<'_> {
+    fn evidence(&self, first: String) -> Vec<Evidence> {
+        let hints: Vec<String> = self.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let hints = (!hints.is_empty()).then(|| format!("hints in effect: {}", hints.join(" ")));
+        on(self.file, std::iter::once(first).chain(hints))
+    }
+}
+
+/// Says that there are fewer aggregators than `wanted`: the number of stripes if known, else of nodes; or else more than two per stripe.
+pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64) -> Words {
+    let count = of.aggregators.len() as u64;
+    let first: Vec<&str> = of.aggregators.iter().take(8).copied().collect();
+    let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
+    let evidence = of.evidence(format!(
+        "aggregators: {count} of {} {} on {} ({}{more})",
+        of.processes,
+        units::agree(of.processes, "rank", "ranks"),
+        units::counted(of.nodes, "node"),
+        first.join(", ")
+    ));
+    if let Some(stripes) = stripes.filter(|_| count >= wanted) {
+        let title = format!(
+            "{count} aggregators write the {} of {}, more than 2 per stripe",
+            units::counted(stripes, "stripe"),
+            of.file
+        );
+        let hint = format!(
+            "set cb_nodes={stripes}, or use more stripes: aggregators that share a storage target exchange its locks"
+        );
+        return Words { title: title.into(), evidence, hint };
+    }
+    // ROMIO's default is one aggregator per node.
+    let each = wanted.div_ceil(of.nodes.max(1));
+    let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
+    Words {
+        title: format!(
+            "collective calls on {} use {} for {}",
+            of.file,
+            units::counted(count, "aggregator"),
+            units::counted(wanted, if stripes.is_some() { "stripe" } else { "node" })
+        )
+        .into(),
+        evidence,
+        hint: format!(
+            "set the hint cb_nodes={wanted}{list} (with Open MPI's own component: the parameter io_ompio_num_aggregators): \
+             all ranks wait for the aggregators' system calls"
+        ),
+    }
+}
+
+/// Number of calls, and their mean bytes.
+pub(crate) struct Sizes {
+    pub(crate) calls: u64,
+    pub(crate) mean_bytes: u64,
+}
+
+/// Says that ranks make small system calls (`requests`) inside collective calls. If the buffers of too many aggregators cut calls up,
+/// `wanted` is the right number of aggregators.
+pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes, wanted: Option<u64>) -> Words {
+    let (Collective { file, op, processes, .. }, ranks) = (of, of.aggregators.len() as u64);
+    let evidence = of.evidence(format!(
+        "{} of {} on average became {} of {} on average, by {ranks} of {processes} {}",
+        units::counted(calls.calls, "collective call"),
+        units::bytes(calls.mean_bytes),
+        units::counted(requests.calls, "system call"),
+        units::bytes(requests.mean_bytes),
+        units::agree(*processes, "rank", "ranks")
+    ));
+    let key = if *op == "write" { "romio_cb_write" } else { "romio_cb_read" };
+    let Some(wanted) = wanted else {
+        let title = format!("collective {op}s on {file} are not buffered: each rank makes its own small requests");
+        let hint = format!("set the hint {key}=enable, so that aggregators merge the pieces of all ranks");
+        return Words { title: title.into(), evidence, hint };
+    };
+    Words {
+        title: format!(
+            "{} {} {op}s of {} inside collective {op}s on {file}, although calls have {} on average",
+            units::counted(ranks, "rank"),
+            units::agree(ranks, "makes", "make"),
+            units::bytes(requests.mean_bytes),
+            units::bytes(calls.mean_bytes)
+        )
+        .into(),
+        evidence,
+        hint: format!(
+            "set the hints cb_nodes={wanted}, cb_buffer_size=16777216 or more, and {key}=enable: too many aggregators, or too small a buffer, split the calls"
+        ),
+    }
+}
+
+/// Calls on a file that a buffer cuts into rounds.
+pub(crate) struct Rounds<'a> {
+    pub(crate) file: &'a str,
+    /// `read` or `write`.
+    pub(crate) op: &'static str,
+    pub(crate) is_collective: bool,
+    /// Hint that sets the size of the buffer, its present value and the one advised, bytes.
+    pub(crate) hint: &'static str,
+    pub(crate) buffer_bytes: u64,
+    pub(crate) wanted_bytes: u64,
+    /// Mean number of rounds per call.
+    pub(crate) rounds: f64,
+    pub(crate) requests: Sizes,
+    /// Number of ranks that move data.
+    pub(crate) movers: u64,
+    /// Time in exchange, waiting and locks, ns.
+    pub(crate) rest_ns: u64,
+    /// Time lost per process, ns.
+    pub(crate) each_ns: Option<u64>,
+}
+
+/// Says that a buffer cuts calls into rounds: collective ones, or independent ones with data sieving.
+pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
+    let Rounds { hint, op, file, rounds, wanted_bytes, .. } = of;
+    let calls = if of.is_collective { "collective" } else { "independent" };
+    let evidence = format!(
+        "{} of {} on average by {}; {} in exchange, waiting and locks",
+        units::counted(of.requests.calls, "system call"),
+        units::bytes(of.requests.mean_bytes),
+        units::counted(of.movers, "rank"),
+        units::duration(of.rest_ns)
+    );
+    let about = About {
+        file: Some((*file).to_owned()),
+        bytes: Some(*wanted_bytes),
+        time_ns: of.each_ns,
+        operation: Some((*op).into()),
+        ..About::default()
+    };
+    Words {
+        title: format!(
+            "{hint} of {} splits {calls} {op}s on {file} into {rounds:.0} rounds each",
+            units::bytes(of.buffer_bytes)
+        )
+        .into(),
+        evidence: vec![Evidence::of(evidence, about)],
+        hint: format!(
+            "set the hint {hint}={wanted_bytes} ({}), to move a rank's data of one call at once instead of in {rounds:.0} rounds",
+            units::bytes(*wanted_bytes)
+        ),
+    }
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    let file = "/scratch/out.nc";
+    let moved = |times: f64| Some(Moved { times, requested_bytes: 1 << 30, posix_bytes: 4 << 30 });
+    let sieved = |writes, reads, processes, is_collective| {
+        let read_back = (1024, 4 << 30, 2_000_000_000);
+        (Code::SIEVING, sieving(&Sieved { file, processes, is_collective, writes, reads, read_back }))
+    };
+    let calls = Independent {
+        file,
+        processes: 64,
+        calls: 100_000,
+        mean_bytes: 4096,
+        mean_ns: 900_000,
+        collective: 12,
+        all: 100_012,
+    };
+    let hints = BTreeMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
+    let names = ["rank 0", "rank 1", "rank 2", "rank 3", "rank 4", "rank 5", "rank 6", "rank 7", "rank 8", "rank 9"];
+    let collective = |op, count| Collective {
+        file,
+        op,
+        aggregators: names.into_iter().take(count).collect(),
+        processes: 64,
+        nodes: 4,
+        hints: &hints,
+    };
+    let [large, small] = [(4096, 65_536), (65_536, 4096)].map(|(calls, mean_bytes)| Sizes { calls, mean_bytes });
+    let rounds = |is_collective, op, hint| Rounds {
+        file,
+        op,
+        is_collective,
+        hint,
+        buffer_bytes: 1 << 20,
+        wanted_bytes: 16 << 20,
+        rounds: 16.0,
+        requests: Sizes { calls: 65_536, mean_bytes: 1 << 20 },
+        movers: 4,
+        rest_ns: 9_000_000_000,
+        each_ns: Some(2_000_000_000),
+    };
+    vec![
+        sieved(moved(5.0), None, 64, true),
+        sieved(moved(5.0), moved(6.0), 64, false),
+        sieved(None, moved(6.0), 64, false),
+        sieved(moved(5.0), None, 1, false),
+        sieved(None, moved(6.0), 1, false),
+        (Code::INDEPENDENT, independent(&calls)),
+        (Code::AGGREGATORS, aggregators(&collective("write", 2), Some(8), 8)),
+        (Code::AGGREGATORS, aggregators(&collective("read", 2), None, 4)),
+        (Code::AGGREGATORS, aggregators(&collective("write", 10), Some(4), 4)),
+        (Code::NO_BUFFERING, no_buffering(&collective("write", 10), &small, &small, None)),
+        (Code::NO_BUFFERING, no_buffering(&collective("read", 10), &large, &small, Some(4))),
+        (Code::BUFFER_SIZE, buffer_size(&rounds(true, "write", "cb_buffer_size"))),
+        (Code::SIEVING_BLOCK, buffer_size(&rounds(false, "read", "ind_rd_buffer_size"))),
+    ]
+}

@@ -1,0 +1,240 @@
+//! Sentences on I/O layers, and the facts that they state: rows of the tables of collective operations. [`file`] has those on single files.
+
+pub(crate) mod file;
+
+use super::Words;
+use crate::findings::said;
+use crate::text::units;
+use serde::Serialize;
+
+/// One collective operation: the matching calls of all ranks; times in ns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CollectiveRow {
+    /// Path of the file.
+    pub file: String,
+    /// Name of the operation, as in `write collective`.
+    pub op: String,
+    /// Sequence number among the file's operations of this name, from 0.
+    pub number: u64,
+    /// Number of calls, one per participating rank.
+    pub calls: u64,
+    /// Bytes requested by all ranks.
+    pub bytes: u64,
+    /// Start of the first rank's call, ns since the job's start.
+    pub start_ns: u64,
+    /// Wall time from the first rank's start to the last rank's end.
+    pub wall_ns: u64,
+    /// Time between the first and the last rank's start.
+    pub skew_ns: u64,
+    /// Time that ranks waited for the last rank to begin, summed over ranks; 0 if a rank's call ended before that, since it did not wait.
+    pub wait_ns: u64,
+    /// Name of the process that began last.
+    pub last: String,
+    /// Wall time after the last rank's start in which the busiest rank was in system calls.
+    pub storage_ns: u64,
+    /// Name of the busiest process: the one with most time in system calls.
+    pub busiest: String,
+    /// Wall time after the last rank's start in which the busiest rank was not in system calls: communication, copying.
+    pub rest_ns: u64,
+    /// Time in the calls, summed over ranks.
+    pub time_ns: u64,
+    /// Number of processes that moved data by system calls inside their collective call.
+    pub aggregators: u64,
+    /// Number of system calls that moved data inside the collective calls.
+    pub data_calls: u64,
+    /// Bytes moved by these system calls.
+    pub data_bytes: u64,
+}
+
+/// Rank that was the last to begin collective operations, so that others waited for it (straggler).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LateRow {
+    /// Name of the process, as in `rank 3`.
+    pub process: String,
+    /// Host name of the process's node.
+    pub node: String,
+    /// Number of collective operations that the rank was the last to begin and in which others waited for it.
+    pub times: u64,
+    /// Time that the other ranks waited for this rank in these operations, summed over ranks and operations, ns.
+    pub wait_ns: u64,
+}
+
+/// Time in file locks inside MPI-IO's reads and writes, all times in ns.
+pub(crate) struct Locks<'a> {
+    /// Number of lock calls.
+    pub(crate) calls: u64,
+    pub(crate) lock_ns: u64,
+    pub(crate) unlock_ns: u64,
+    /// Time in POSIX reads and writes.
+    pub(crate) data_ns: u64,
+    /// Share of locks and unlocks in the time of MPI-IO's reads and writes.
+    pub(crate) share: f64,
+    /// Files with their number of lock and unlock calls, and the time of these.
+    pub(crate) files: Vec<(&'a str, u64, u64)>,
+    /// Process with most time in locks, and this time.
+    pub(crate) worst: Option<(String, u64)>,
+    /// True if there is only one rank, which cannot benefit from collective writes.
+    pub(crate) is_alone: bool,
+}
+
+/// Says that MPI-IO spends much time in file locks.
+pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
+    let mut evidence = vec![format!(
+        "{} {} {}, unlocks {}; POSIX reads and writes take {}",
+        units::counted(of.calls, "lock call"),
+        units::agree(of.calls, "takes", "take"),
+        units::duration(of.lock_ns),
+        units::duration(of.unlock_ns),
+        units::duration(of.data_ns)
+    )];
+    evidence.extend(of.files.iter().map(|(file, calls, ns)| {
+        format!("{file}: {}, {} in total", units::counted(*calls, "lock and unlock call"), units::duration(*ns))
+    }));
+    evidence.extend(of.worst.iter().map(|(name, ns)| format!("most lock time on {name}: {}", units::duration(*ns))));
+    Words {
+        title: format!("MPI-IO reads and writes spend {:.0} % of their time in file locks", 100.0 * of.share).into(),
+        evidence: said(evidence),
+        hint: if of.is_alone {
+            "set the hint romio_ds_write=disable: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
+        } else {
+            "set the hint romio_ds_write=disable, or write collectively (romio_cb_write=enable), so that few aggregators write \
+             separate regions: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
+        }
+        .into(),
+    }
+}
+
+/// Says that ranks wait for stragglers, for `share` of the time in collective calls, mostly for one process if given. `operations` are
+/// matched, of which `longest` has the largest skew.
+pub(crate) fn late_ranks<'a>(
+    share: f64,
+    operations: u64,
+    mostly: Option<&str>,
+    stragglers: impl Iterator<Item = &'a LateRow>,
+    longest: Option<&CollectiveRow>,
+) -> Words {
+    let straggler = |LateRow { process, node, times, wait_ns }: &LateRow| {
+        format!(
+            "{process} on {node} arrives last in {} of {}; the other ranks wait {} for this straggler",
+            units::count(*times),
+            units::counted(operations, "operation"),
+            units::duration(*wait_ns)
+        )
+    };
+    let longest = longest.map(|CollectiveRow { op, number, file, last, skew_ns, .. }| {
+        format!("{op} number {number} on {file}: {last} arrives {} after the first rank", units::duration(*skew_ns))
+    });
+    let whom = mostly.map_or_else(String::new, |process| format!(", mostly {process}"));
+    Words {
+        title: format!("ranks spend {:.0} % of the time in collective calls waiting for stragglers{whom}", 100.0 * share)
+            .into(),
+        evidence: said(stragglers.map(straggler).chain(longest)),
+        hint: "check what the stragglers do between two collective calls (more work, a slow node, I/O of their own), and balance \
+               that work: the time is lost before the I/O"
+            .into(),
+    }
+}
+
+/// Says that collective calls spend `share` of their time outside of system calls; `slowest` are the slowest operations.
+pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
+    let evidence =
+        slowest.iter().take(3).map(|CollectiveRow { op, number, file, busiest, storage_ns, wall_ns, .. }| {
+            format!(
+                "{op} number {number} on {file}: {} of {} in system calls of the busiest process, {busiest}",
+                units::duration(*storage_ns),
+                units::duration(*wall_ns)
+            )
+        });
+    Words {
+        title: format!(
+            "after the last rank arrives, collective calls spend {:.0} % of the time outside storage calls",
+            100.0 * share
+        )
+        .into(),
+        evidence: said(evidence),
+        hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds; if ranks write \
+               large contiguous parts, set romio_cb_write=disable, which avoids the data exchange"
+            .into(),
+    }
+}
+
+/// Number of calls in flight at once.
+pub(crate) struct Depth {
+    /// Mean over the time with a call in flight.
+    pub(crate) mean: f64,
+    pub(crate) max: u64,
+}
+
+/// Says that one POSIX call runs at a time for `alone`, a share of POSIX I/O time, while `ranks` are in MPI-IO. If several ranks make these
+/// calls alternately, `turns` is their number.
+pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, mpiio: &Depth) -> Words {
+    Words {
+        title: format!(
+            "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
+            turns.map_or_else(String::new, |count| format!("{} are serialized: ", units::counted(count, "rank"))),
+            100.0 * alone,
+            mpiio.mean
+        )
+        .into(),
+        evidence: said([
+            format!("POSIX: {:.1} calls in flight on average, {} at most", posix.mean, posix.max),
+            format!("MPI-IO: {:.1} calls in flight on average, {} at most, on {ranks} ranks", mpiio.mean, mpiio.max),
+        ]),
+        hint: if turns.is_some() {
+            "use larger parts per call, so that each call reaches all aggregators, or let ranks begin at different parts: the data of one moment lie in \
+             one aggregator's region; or a lock on the whole file (data sieving, atomic mode) admits one rank at a time"
+        } else {
+            "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
+             data through one rank: one rank does the work of all"
+        }
+        .into(),
+    }
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let locks = Locks {
+        calls: 4096,
+        lock_ns: 5_000_000_000,
+        unlock_ns: 400_000_000,
+        data_ns: 3_000_000_000,
+        share: 0.45,
+        files: vec![("/scratch/out.nc", 8192, 5_400_000_000)],
+        worst: Some(("rank 7".into(), 900_000_000)),
+        is_alone: false,
+    };
+    let alone = Locks { files: Vec::new(), worst: None, is_alone: true, ..locks };
+    let late = LateRow { process: "rank 3".into(), node: "n02".into(), times: 40, wait_ns: 9_000_000_000 };
+    let slow = CollectiveRow {
+        file: "/scratch/out.nc".into(),
+        op: "write collective".into(),
+        number: 12,
+        calls: 64,
+        bytes: 1 << 30,
+        start_ns: 4_000_000_000,
+        wall_ns: 800_000_000,
+        skew_ns: 300_000_000,
+        wait_ns: 2_000_000_000,
+        last: "rank 3".into(),
+        storage_ns: 100_000_000,
+        busiest: "rank 0".into(),
+        rest_ns: 400_000_000,
+        time_ns: 40_000_000_000,
+        aggregators: 4,
+        data_calls: 64,
+        data_bytes: 1 << 30,
+    };
+    let (posix, mpiio) = (Depth { mean: 1.1, max: 2 }, Depth { mean: 14.2, max: 16 });
+    let mut all = vec![
+        (Code::LOCK_TIME, lock_time(&locks)),
+        (Code::LOCK_TIME, lock_time(&alone)),
+        (Code::LATE_RANKS, late_ranks(0.42, 50, Some("rank 3"), [&late].into_iter(), Some(&slow))),
+        (Code::LATE_RANKS, late_ranks(0.42, 50, None, [&late].into_iter(), None)),
+        (Code::COMMUNICATION, communication(0.7, &[slow])),
+        (Code::SERIAL, serial(None, 0.93, 16, &posix, &mpiio)),
+        (Code::SERIAL, serial(Some(4), 0.93, 16, &posix, &mpiio)),
+    ];
+    all.extend(file::samples());
+    all
+}

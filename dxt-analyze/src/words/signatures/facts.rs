@@ -1,0 +1,192 @@
+//! Facts that sentences on signatures state: rows of the tables of advice.
+
+use crate::model::FileId;
+use serde::Serialize;
+
+/// Reads of one file with the same pattern, by one or several processes, and the simulated effect of prefetching. A miss is a read with
+/// bytes that are not in the cache.
+#[derive(Clone, Debug, Serialize)]
+pub struct AheadRow {
+    /// Path of the file.
+    pub file: String,
+    /// Number of processes and threads with this pattern.
+    pub processes: u64,
+    /// Number of reads of all these processes.
+    pub reads: u64,
+    /// Length of the longest read, bytes.
+    pub length: u64,
+    /// Mean duration of a read, ns.
+    pub latency_ns: u64,
+    /// Mean time from the end of a read to the start of the next one, ns.
+    pub interval_ns: u64,
+    /// Prefetch distance: number of reads by which the prefetch precedes the read.
+    pub calls_ahead: u64,
+    /// Share of the cache misses that sequential read-ahead avoids.
+    pub plain_coverage: f64,
+    /// Share of the bytes fetched by sequential read-ahead that are used.
+    pub plain_accuracy: f64,
+    /// Share of the cache misses that prefetching by the pattern avoids.
+    pub coverage: f64,
+    /// Share of the bytes prefetched by the pattern that are used.
+    pub accuracy: f64,
+    /// Share of the reads whose bytes were prefetched, but evicted from the cache before use.
+    pub too_early: f64,
+    /// Share of the reads whose prefetched bytes are still in flight when the read begins.
+    pub too_late: f64,
+    /// Waiting time that prefetching by the pattern saves, summed over all reads, ns.
+    pub saves_ns: u64,
+}
+
+/// Loop of calls that could be one collective call.
+#[derive(Clone, Debug, Serialize)]
+pub struct OneCall {
+    /// Path of the file.
+    pub file: String,
+    /// Interface of the calls, as in `POSIX`.
+    pub layer: &'static str,
+    /// True for writes, false for reads.
+    pub writes: bool,
+    /// Number of ranks that execute the loop.
+    pub ranks: u64,
+    /// Number of calls per rank.
+    pub calls: u64,
+    /// Number of bytes per call.
+    pub length: u64,
+    /// Distance between successive calls of a rank, in bytes.
+    pub stride: u64,
+    /// Length of the contiguous range that all ranks access together, in bytes.
+    pub bytes: u64,
+    /// First byte of the contiguous range that all ranks access together.
+    pub first: u64,
+    /// `(a, b)` if each rank's first byte is at `a x rank + b`; else `None`.
+    pub begins: Option<(i64, i128)>,
+}
+
+impl OneCall {
+    /// Returns the MPI call that creates a datatype for the loop's accesses.
+    #[must_use]
+    pub fn vector(&self) -> String {
+        format!("MPI_Type_create_hvector({}, {}, {}, MPI_BYTE, &filetype)", self.calls, self.length, self.stride)
+    }
+
+    /// Returns the displacement of a rank's file view as a formula.
+    #[must_use]
+    pub fn displacement(&self) -> String {
+        match self.begins {
+            Some((each, 0)) => format!("{each} * rank"),
+            Some((each, first)) => format!("{each} * rank + {first}"),
+            None => "rank_offset".into(),
+        }
+    }
+
+    /// Returns the Python statement (mpi4py) that creates a datatype for the loop's accesses.
+    #[must_use]
+    pub fn python_vector(&self) -> String {
+        format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
+    }
+}
+
+/// Strided calls on one file: small calls at a fixed distance, with gaps in between.
+#[derive(Clone, Debug, Serialize)]
+pub struct Strided {
+    /// Path of the file.
+    pub file: String,
+    /// True for writes, false for reads.
+    pub writes: bool,
+    /// Number of processes that make the calls.
+    pub processes: u64,
+    /// Number of calls of all processes.
+    pub calls: u64,
+    /// Length of a call in the most frequent pattern, bytes.
+    pub length: u64,
+    /// Distance between successive calls of a process in the most frequent pattern, bytes.
+    pub stride: u64,
+}
+
+/// Reads of the same bytes of a file by several ranks.
+#[derive(Clone, Debug, Serialize)]
+pub struct SameBytes {
+    /// Path of the file.
+    pub file: String,
+    /// Interface of the reads, as in `POSIX`.
+    pub layer: &'static str,
+    /// Number of ranks that read the bytes; number of processes in a run without MPI.
+    pub ranks: u64,
+    /// True if the run has no MPI ranks, so that `ranks` counts processes.
+    #[serde(skip)]
+    pub are_processes: bool,
+    /// Number of nodes on which these ranks run.
+    pub nodes: u64,
+    /// Bytes that each rank reads.
+    pub bytes_each: u64,
+    /// Number of distinct bytes that each rank reads, at most `bytes_each`: repeated reads count once.
+    pub distinct: u64,
+    /// Bytes read by all ranks together.
+    pub bytes: u64,
+    /// Bytes that would be read if each node read them once.
+    pub bytes_by_node: u64,
+}
+
+/// Access pattern with the stripe size and layout that suit it.
+#[derive(Clone, Debug, Serialize)]
+pub struct StripeRow {
+    /// Path of the file; if each rank has its own file, the first one's.
+    pub file: String,
+    /// Number of processes with this pattern.
+    pub processes: u64,
+    /// Start of the first request, ns since the job's start.
+    pub start_ns: u64,
+    /// Start of the last request, ns since the job's start.
+    pub last_start_ns: u64,
+    /// First byte accessed by the pattern.
+    pub first_byte: u64,
+    /// End (exclusive) of the bytes accessed by the pattern.
+    pub end: u64,
+    /// Length of the first request, bytes.
+    pub request_bytes: u64,
+    /// Total bytes of the pattern's requests.
+    pub bytes: u64,
+    /// Number of storage targets (OSTs) over which the file is striped.
+    pub targets: u64,
+    /// Current stripe size of the file, bytes; `None` if unknown.
+    pub stripe_bytes: Option<u64>,
+    /// Best stripe size by the cost model, bytes.
+    pub best_bytes: u64,
+    /// Best stripe size among those that Lustre allows (multiples of 64 KiB), bytes.
+    pub lustre_bytes: u64,
+    /// Cost of the file's current stripe size relative to `lustre_bytes`; `None` if unknown.
+    pub costs_times: Option<f64>,
+    /// Cheapest of the IOSIG paper's three layouts for one request of each process.
+    pub layout: String,
+    /// Number of storage targets that hold the data of one process under this layout.
+    pub targets_per_process: u64,
+    /// Best stripe size by replay of all accesses during the pattern; `None` if there was no replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+    /// File, as an index into [`crate::model::Run::files`].
+    #[serde(skip)]
+    pub of: FileId,
+    /// True if all processes use one file. With a file per process, the replay of one file is not representative: all of its data is on the
+    /// same targets.
+    #[serde(skip)]
+    pub is_one_file: bool,
+}
+
+/// Best stripe size and count by replay, with relative costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Replayed {
+    /// Number of the file's reads and writes during the pattern, counted below all libraries.
+    pub operations: u64,
+    /// Best stripe size, bytes.
+    pub stripe_bytes: u64,
+    /// Best stripe count.
+    pub stripe_count: u64,
+    /// Cost of the best layout relative to the file's current one; `None` if the current layout is unknown.
+    pub costs_of_today: Option<f64>,
+    /// Cost of the stripe size that the cost model recommends, with its best stripe count, relative to the best.
+    pub costs_of_model: Option<f64>,
+    /// Reason why the cost model recommends quite another stripe size; empty if it does not.
+    pub why_apart: &'static str,
+    /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
+    pub is_better: Option<bool>,
+}

@@ -1,0 +1,320 @@
+//! Sentences on stripes, and the facts that they state: rows of the audit's tables.
+
+use super::Words;
+use crate::findings::{About, Evidence};
+use crate::text::units;
+use serde::Serialize;
+
+/// Stripe written by several processes at overlapping times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StripePart {
+    /// Number of the stripe, from the file's start.
+    pub stripe: u64,
+    /// File offset of the stripe's first byte.
+    pub start: u64,
+    /// Storage target that holds the stripe; `None` if unknown.
+    pub ost: Option<u32>,
+    /// Number of writes that overlap in time with a write of another process.
+    pub writes: u64,
+    /// Sum of the durations of these writes, ns.
+    pub time_ns: u64,
+    /// Wall-clock time during which at least two processes were writing, ns.
+    pub wall_ns: u64,
+    /// Number of processes whose writes overlap in time.
+    pub process_count: u64,
+    /// Names of the first few of these processes: ranks, or `pid N` for a process without a rank.
+    pub ranks: Vec<String>,
+    /// Number of writes that overlap in time with a write from another node, so that nodes pass the stripe's lock; 0 if all writes come
+    /// from one node.
+    pub writes_between_nodes: u64,
+    /// Sum of the durations of these writes between nodes, ns.
+    pub time_between_nodes_ns: u64,
+    /// Wall-clock time during which at least two nodes were writing, ns.
+    pub wall_between_nodes_ns: u64,
+    /// Number of nodes whose writes overlap with a write from another node.
+    pub node_count: u64,
+    /// Names of the first few of these nodes.
+    pub nodes: Vec<String>,
+}
+
+/// Comparison of aligned and unaligned operations of similar size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PacePart {
+    /// Direction of the operations: `read` or `write`.
+    pub op: &'static str,
+    /// Lower bound of the size in bytes; the upper bound (exclusive) is twice this.
+    pub from_bytes: u64,
+    /// Number of aligned operations.
+    pub aligned: u64,
+    /// Mean duration of aligned operations, ns.
+    pub aligned_mean_ns: u64,
+    /// Number of unaligned operations.
+    pub unaligned: u64,
+    /// Mean duration of unaligned operations, ns.
+    pub unaligned_mean_ns: u64,
+    /// Standard error of the difference of the means, ns.
+    pub standard_error_ns: u64,
+    /// True if unaligned operations are slower by more than chance.
+    pub is_clear: bool,
+    /// Difference of the means × number of unaligned operations, ns; 0 if not clear.
+    pub cost_ns: u64,
+}
+
+/// Change of a file's layout, of a library's settings or of the program that fits requests to stripes. Sizes are in bytes.
+pub(crate) enum Change {
+    /// Stripes of new files hold the longest request, of `longest` bytes.
+    FitRequests { stripe: u64, count: u32, longest: u64 },
+    /// Parts of ranks begin and end at stripes.
+    AlignParts { stripe: u64 },
+    /// HDF5 puts data sets of at least `threshold` bytes at stripes.
+    AlignDataSets { threshold: u64, stripe: u64 },
+    /// Aggregators write whole stripes.
+    WriteCollectively { stripe: u64, aggregators: u32 },
+    /// Accesses that stride over targets get stripes of another size or number.
+    OtherStripes { stripe: u64, count: u32 },
+}
+
+impl Change {
+    /// Returns the change as a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::FitRequests { stripe, count, longest } => format!(
+                "lfs setstripe -S {} -c {count} DIR   (new files in DIR; the longest request, {}, then fits in one stripe)",
+                units::size_option(*stripe),
+                units::bytes(*longest)
+            ),
+            Self::AlignParts { stripe } => {
+                format!("program: give each rank a part that begins and ends at a multiple of {stripe} bytes")
+            }
+            Self::AlignDataSets { threshold, stripe } => {
+                format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries")
+            }
+            Self::WriteCollectively { stripe, aggregators } => format!(
+                "MPI-IO: hints striping_unit={stripe}, romio_cb_write=enable, cb_nodes={aggregators} with collective writes: \
+                 each aggregator then writes whole stripes"
+            ),
+            Self::OtherStripes { stripe, count } => format!(
+                "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the storage targets",
+                units::size_option(*stripe)
+            ),
+        }
+    }
+
+    fn hint(change: Option<&Self>) -> String {
+        change.map_or_else(|| "choose a stripe size that is a multiple of the request size".into(), Self::sentence)
+    }
+}
+
+/// File on stripes of `stripe_bytes`; if `is_guess`, this size is assumed, and sentences call stripes blocks.
+pub(crate) struct Striped<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) stripe_bytes: u64,
+    pub(crate) is_guess: bool,
+}
+
+impl Striped<'_> {
+    fn unit(&self) -> &'static str {
+        if self.is_guess { "block" } else { "stripe" }
+    }
+
+    fn about(&self) -> About {
+        About { file: Some(self.file.to_owned()), ..About::default() }
+    }
+}
+
+/// Number of operations with a problem, of `all` on the file, and their share.
+pub(crate) struct Operations {
+    pub(crate) some: u64,
+    pub(crate) all: u64,
+    pub(crate) share: f64,
+}
+
+/// Says that processes write `count` stripes at the same time, because requests of `misaligned_bytes` are not aligned if known. `between`
+/// is true for processes of several nodes, else they are on one node.
+pub(crate) fn shared_stripes(
+    of: &Striped<'_>,
+    between: bool,
+    count: u64,
+    misaligned_bytes: Option<u64>,
+    stripes: &[&StripePart],
+) -> Words {
+    let (unit, stripe) = (of.unit(), of.stripe_bytes);
+    let whose = match between {
+        true => "by several nodes at the same time",
+        false => "by several processes of one node at the same time",
+    };
+    let assumed = match of.is_guess {
+        true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
+        false => String::new(),
+    };
+    let why = misaligned_bytes.map_or_else(String::new, |length| {
+        format!(", because requests of {} B are not aligned with stripes", units::count(length))
+    });
+    let are = units::agree(count, "is", "are");
+    let count = units::counted(count, unit);
+    Words {
+        title: format!("{count} of {}{assumed} {are} written {whose}{why}", of.file).into(),
+        evidence: stripes.iter().take(4).map(|stripe| shared_stripe(of, stripe)).collect(),
+        hint: format!(
+            "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
+             striping_unit={stripe} with collective writes)"
+        ),
+    }
+}
+
+fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
+    let nodes = match stripe.node_count {
+        0 => "one node".into(),
+        count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
+    };
+    let StripePart { stripe: number, start, ost, writes, time_ns, .. } = stripe;
+    let words = format!(
+        "{} {number} (from byte {start}{}): {} by {} processes (ranks {}; {nodes}) at overlapping times, {} in total",
+        of.unit(),
+        ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
+        units::counted(*writes, "write"),
+        stripe.process_count,
+        stripe.ranks.join(", "),
+        units::duration(*time_ns)
+    );
+    let (offset, calls, time_ns) = (Some(*start), Some(*writes), Some(*time_ns));
+    Evidence::of(words, About { ost: *ost, offset, calls, time_ns, ..of.about() })
+}
+
+/// Says that operations cross stripe boundaries although each, of at most `longest_bytes`, would fit in one stripe.
+pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u64, change: Option<&Change>) -> Words {
+    let (unit, file, percent) = (of.unit(), of.file, crossing.share * 100.0);
+    let words = format!(
+        "{} of {}; {unit} size {}, longest operation {}",
+        units::count(crossing.some),
+        units::counted(crossing.all, "operation"),
+        units::bytes(of.stripe_bytes),
+        units::bytes(longest_bytes)
+    );
+    Words {
+        title: format!(
+            "{percent:.0} % of the operations on {file} cross a {unit} boundary although each would fit in one {unit}"
+        )
+        .into(),
+        evidence: vec![Evidence::of(words, of.about())],
+        hint: Change::hint(change),
+    }
+}
+
+/// Says that operations, of `bytes` in total, begin or end inside a stripe, and compares them with aligned ones.
+pub(crate) fn unaligned<'a>(
+    of: &Striped<'_>,
+    unaligned: &Operations,
+    bytes: u64,
+    paces: impl Iterator<Item = &'a PacePart>,
+    change: Option<&Change>,
+) -> Words {
+    let (unit, percent) = (of.unit(), unaligned.share * 100.0);
+    let size = format!(
+        "{} of {}, {}; {unit} size {}",
+        units::count(unaligned.some),
+        units::counted(unaligned.all, "operation"),
+        units::bytes(bytes),
+        units::bytes(of.stripe_bytes)
+    );
+    let evidence = std::iter::once(size).chain(paces.take(4).map(pace));
+    Words {
+        title: format!("{percent:.0} % of the operations on {} begin or end inside a {unit}", of.file).into(),
+        evidence: evidence.map(|words| Evidence::of(words, of.about())).collect(),
+        hint: Change::hint(change),
+    }
+}
+
+fn pace(part: &PacePart) -> String {
+    format!(
+        "{}s of {} to {}: {} {} {} on average, {} {} (estimated excess {} in total)",
+        part.op,
+        units::bytes(part.from_bytes),
+        units::bytes(part.from_bytes.saturating_mul(2)),
+        units::counted(part.unaligned, "unaligned call"),
+        units::agree(part.unaligned, "takes", "take"),
+        units::duration(part.unaligned_mean_ns),
+        units::counted(part.aligned, "aligned call"),
+        units::duration(part.aligned_mean_ns),
+        units::duration(part.cost_ns)
+    )
+}
+
+/// Says that the busiest storage target, with its OST index and bytes, serves `ratio` times the mean bytes.
+pub(crate) fn imbalance(
+    of: &Striped<'_>,
+    ratio: f64,
+    busiest: Option<(Option<u32>, u64)>,
+    change: Option<&Change>,
+) -> Words {
+    let evidence = busiest.map(|(ost, bytes)| {
+        let words = format!("OST {} serves {}", ost.unwrap_or_default(), units::bytes(bytes));
+        Evidence::of(words, About { ost, bytes: Some(bytes), ..of.about() })
+    });
+    Words {
+        title: format!("the busiest OST of {} serves {ratio:.1} times the mean bytes per OST", of.file).into(),
+        evidence: evidence.into_iter().collect(),
+        hint: Change::hint(change),
+    }
+}
+
+/// Says that the same applies to `more` files.
+pub(crate) fn more(more: usize) -> String {
+    format!("and the same for {more} more {}", units::agree(more as u64, "file", "files"))
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    use crate::findings::Code;
+    let of = Striped { file: "/scratch/out.h5", stripe_bytes: 1 << 20, is_guess: false };
+    let guess = Striped { is_guess: true, ..of };
+    let stripe = |node_count, nodes: &[&str]| StripePart {
+        stripe: 3,
+        start: 3 << 20,
+        ost: (node_count > 0).then_some(17),
+        writes: 24,
+        time_ns: 310_000_000,
+        wall_ns: 200_000_000,
+        process_count: 4,
+        ranks: ["0", "1", "2", "3"].map(str::to_owned).into(),
+        writes_between_nodes: 20 * node_count,
+        time_between_nodes_ns: 250_000_000 * node_count,
+        wall_between_nodes_ns: 180_000_000 * node_count,
+        node_count,
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    let (shared, local) = (stripe(2, &["n01", "n02"]), stripe(0, &[]));
+    let pace = PacePart {
+        op: "write",
+        from_bytes: 4096,
+        aligned: 40,
+        aligned_mean_ns: 1_000_000,
+        unaligned: 360,
+        unaligned_mean_ns: 1_500_000,
+        standard_error_ns: 20_000,
+        is_clear: true,
+        cost_ns: 180_000_000,
+    };
+    let some = Operations { some: 360, all: 400, share: 0.9 };
+    let fit = Change::FitRequests { stripe: 4 << 20, count: 8, longest: 3_000_000 };
+    let parts = Change::AlignParts { stripe: 1 << 20 };
+    let other = Change::OtherStripes { stripe: 1 << 20, count: 8 };
+    let mut all = vec![
+        (Code::FALSE_SHARING, shared_stripes(&of, true, 12, None, &[&shared])),
+        (Code::FALSE_SHARING, shared_stripes(&of, true, 12, Some(3_000_000), &[&shared])),
+        (Code::FALSE_SHARING, shared_stripes(&guess, true, 1, None, &[&shared])),
+        (Code::LOCAL_SHARING, shared_stripes(&of, false, 12, None, &[&local])),
+        (Code::LOCAL_SHARING, shared_stripes(&guess, false, 12, None, &[&local])),
+        (Code::CROSSING, crossing(&of, &some, 3_000_000, Some(&fit))),
+        (Code::CROSSING, crossing(&guess, &some, 3_000_000, Some(&parts))),
+        (Code::UNALIGNED, unaligned(&of, &some, 1 << 30, [&pace].into_iter(), Some(&parts))),
+        (Code::UNALIGNED, unaligned(&guess, &some, 1 << 30, [].into_iter(), None)),
+        (Code::IMBALANCE, imbalance(&of, 2.5, Some((Some(17), 1 << 34)), Some(&other))),
+    ];
+    let further = [
+        Change::AlignDataSets { threshold: 1, stripe: 1 << 20 },
+        Change::WriteCollectively { stripe: 1 << 20, aggregators: 8 },
+    ];
+    all.extend(further.map(|change| (Code::CROSSING, crossing(&of, &some, 3_000_000, Some(&change)))));
+    all
+}
