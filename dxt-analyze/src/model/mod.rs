@@ -1,5 +1,6 @@
 //! Data model of a loaded job: its tables, the tool that recorded it, and the user's selection.
 
+pub mod class;
 pub mod content;
 pub mod converted;
 pub(crate) mod details;

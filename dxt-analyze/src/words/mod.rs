@@ -2,6 +2,9 @@
 //! makes sentences of findings. `sentences.txt` has every sentence once, made from sample facts, for reviewers: change a sentence here, run
 //! the test with `DXT_BLESS=1`, and read the difference.
 
+pub(crate) mod common;
+pub(crate) mod shape;
+
 use crate::findings::{Evidence, Title};
 
 /// Sentences of a finding.
@@ -27,25 +30,19 @@ mod tests {
     pub(crate) type Sample = (Code, Words);
 
     /// Samples of all topics.
-    const SAMPLES: [fn() -> Vec<Sample>; 0] = [];
+    const SAMPLES: [fn() -> Vec<Sample>; 1] = [shape::samples];
 
     /// Codes without samples. Delete an entry once its sentences are made here; never add one.
     const LEFT: &str = "
         DXT-C001
         DXT-C002
         DXT-C003
-        DXT-C004
-        DXT-C005
         DXT-C006
         DXT-C007
         DXT-C008
         DXT-C009
         DXT-C010
         DXT-C011
-        DXT-C012
-        DXT-C013
-        DXT-C014
-        DXT-C015
         DXT-C016
         DXT-C017
         DXT-C018
@@ -54,22 +51,16 @@ mod tests {
         DXT-C021
         DXT-C022
         DXT-C023
-        DXT-C024
-        DXT-C025
         DXT-C026
         DXT-C027
         DXT-C028
         DXT-C029
         DXT-C030
         DXT-C031
-        DXT-C032
-        DXT-C033
-        DXT-C034
         DXT-C035
         DXT-C036
         DXT-C037
         DXT-C038
-        DXT-C039
         DXT-D001
         DXT-D002
         DXT-D003
@@ -87,12 +78,8 @@ mod tests {
         DXT-I004
         DXT-I005
         DXT-I006
-        DXT-L001
         DXT-L002
-        DXT-L003
         DXT-L004
-        DXT-L005
-        DXT-L006
         DXT-L007
         DXT-L008
         DXT-L009
@@ -113,37 +100,12 @@ mod tests {
         DXT-V002
         DXT-V003
         DXT-V004
-        DXT-V005
-        DXT-V006
-        DXT-V007
         DXT-V008
-        DXT-V009
-        DXT-V010
-        DXT-V011
         DXT-V012
-        DXT-V013
-        DXT-V014
-        DXT-V015
         DXT-V016
-        DXT-V017
-        DXT-V018
         DXT-V019
-        DXT-V020
-        DXT-V021
-        DXT-V022
-        DXT-V023
-        DXT-V024
-        DXT-V025
         DXT-V026
-        DXT-V027
-        DXT-V028
-        DXT-V029
-        DXT-V030
-        DXT-V031
         DXT-V032
-        DXT-V033
-        DXT-V034
-        DXT-V035
     ";
 
     #[test]

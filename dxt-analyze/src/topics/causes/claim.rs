@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
 use crate::model::FileId;
-use crate::text::units as show;
+use crate::words::common::LostOn;
 
 /// A finding and the calls that it explains.
 #[derive(Clone, Debug)]
@@ -46,6 +46,11 @@ impl Claim {
 
 /// The file that most of it is on, in words.
 pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
+    Some(lost_on(grid, shortened)?.sentence().into())
+}
+
+/// Returns the file with most of the lost time.
+pub(super) fn lost_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in shortened {
         if let Some(entry) = grid.entries.get(*index as usize) {
@@ -54,13 +59,8 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     }
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let name = grid.run.file(*file)?.name.clone();
-    let words = format!(
-        "{:.0} % of the lost time on {name}; {} in total",
-        ns * 100.0 / all.max(1.0),
-        show::counted(by.len() as u64, "file")
-    );
-    Some(words.into())
+    let file = grid.run.file(*file)?.name.clone();
+    Some(LostOn { file, percent: ns * 100.0 / all.max(1.0), files: by.len() as u64 })
 }
 
 /// A finding whose price is not known yet.

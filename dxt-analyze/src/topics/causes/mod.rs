@@ -12,7 +12,6 @@
 
 pub mod args;
 pub mod claim;
-pub mod class;
 pub mod codes;
 pub mod grid;
 mod in_report;
@@ -28,6 +27,7 @@ mod slow_as_finding;
 mod sole_user;
 pub mod view;
 
+pub use crate::model::class;
 pub use args::{Args, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;

@@ -1,6 +1,6 @@
 //! What calls do, as far as they are judged together.
 
-use crate::model::Op;
+use super::Op;
 use crate::text::units as show;
 use serde::Serialize;
 use trace_format::op::OpClass;
