@@ -57,7 +57,7 @@ impl Who {
         if count == 1 { Self::One(name) } else { Self::Many(count as u64) }
     }
 
-    /// Returns the form of a verb that agrees: `one` (`waits`) for one process, else `many` (`wait`).
+    /// Returns the form that agrees: `one` (`waits`) for one process, else `many` (`wait`).
     pub(crate) const fn agree<'a>(&self, one: &'a str, many: &'a str) -> &'a str {
         if matches!(self, Self::One(_)) { one } else { many }
     }

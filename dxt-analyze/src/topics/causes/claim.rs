@@ -4,6 +4,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
 use crate::model::FileId;
+use crate::words::Words;
 use crate::words::common::LostOn;
 
 /// A finding and the calls that it explains.
@@ -41,6 +42,17 @@ impl Claim {
             range: None,
             at_most: Severity::High,
         }
+    }
+
+    /// Creates a claim whose words name the file with most of the lost time.
+    pub(super) fn on_files(
+        grid: &Grid<'_>,
+        code: Code,
+        shortened: Shortened,
+        words: impl FnOnce(Option<LostOn>) -> Words,
+    ) -> Self {
+        let words = words(lost_on(grid, &shortened));
+        Self::new(Finding::new(code, words), shortened)
     }
 }
 

@@ -1,19 +1,14 @@
 //! Work done again: bytes read or written again, files opened again.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, Who, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
 /// Bytes that processes read again, by counters.
 pub(crate) struct ReadAgain<'a> {
     /// Bytes read again, and their share of all bytes read.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) share: f64,
     /// File with most of them.
     pub(crate) file: &'a str,
@@ -21,7 +16,6 @@ pub(crate) struct ReadAgain<'a> {
     pub(crate) readers: Option<(u64, &'a str)>,
     /// Bytes that these read of it, and the end of the last byte that they read.
     pub(crate) read: u64,
-    /// See above.
     pub(crate) until: u64,
 }
 
@@ -52,11 +46,9 @@ pub(crate) struct ReadBefore<'a> {
     pub(crate) who: Who,
     /// Number of files, and the path of one of them.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) file: &'a str,
     /// Blocks, and their bytes.
     pub(crate) blocks: u64,
-    /// See above.
     pub(crate) bytes: u64,
     /// Time from the end of a read to the write, summed over blocks, ns.
     pub(crate) between_ns: u64,
@@ -92,15 +84,11 @@ pub(crate) struct Reopened<'a> {
     pub(crate) file: Option<&'a str>,
     /// Number of files, opens, pairs of process and file, and processes.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) opens: u64,
-    /// See above.
     pub(crate) pairs: u64,
-    /// See above.
     pub(crate) processes: u64,
     /// Number and time, ns, of opens and of closes, each if much of the time.
     pub(crate) opening: Option<(u64, f64)>,
-    /// See above.
     pub(crate) closing: Option<(u64, f64)>,
     /// Time in opens and closes after the first of each process, ns.
     pub(crate) again_ns: u64,
@@ -164,7 +152,6 @@ pub(crate) struct Rewritten<'a> {
     pub(crate) opens: u64,
     /// Bytes written in all, and of the file.
     pub(crate) written: u64,
-    /// See above.
     pub(crate) bytes: u64,
     /// Time in calls on it, ns.
     pub(crate) time_ns: u64,
@@ -189,13 +176,11 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
 pub(crate) struct Header<'a> {
     /// File with most rewrites, and the number of others.
     pub(crate) file: &'a str,
-    /// See above.
     pub(crate) others: u64,
     /// Bytes in which its header lies.
     pub(crate) range: (u64, u64),
     /// Writes of headers, and other writes.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) records: u64,
     /// Time in writes of headers, ns.
     pub(crate) time_ns: u64,
@@ -219,7 +204,9 @@ pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostO
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let (about, file, lost) = (About::default, "/scratch/state.bin", lost_sample);
     let read_again = |readers: Option<(u64, &str)>| {
         let of = ReadAgain { bytes: 3 << 30, share: 0.6, file, readers, read: 4 << 30, until: 1 << 30 };

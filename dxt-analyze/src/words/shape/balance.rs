@@ -1,16 +1,12 @@
 //! Ranks, processes and threads with more to do than others, or slower ones; aggregators.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::model::class::Class;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::LostOn;
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
-const fn verb(class: Class) -> &'static str {
+const fn moves(class: Class) -> &'static str {
     if matches!(class, Class::Read) { "read" } else { "write" }
 }
 
@@ -18,7 +14,6 @@ const fn verb(class: Class) -> &'static str {
 pub(crate) struct Share {
     /// Name, and whether it is of several.
     pub(crate) name: String,
-    /// See above.
     pub(crate) several: bool,
     /// True if these are MPI ranks.
     pub(crate) are_ranks: bool,
@@ -26,7 +21,6 @@ pub(crate) struct Share {
     pub(crate) class: Class,
     /// Bytes of the process with most, and of all.
     pub(crate) most: u64,
-    /// See above.
     pub(crate) bytes: u64,
     /// Processes that could share them.
     pub(crate) processes: u64,
@@ -38,12 +32,12 @@ pub(crate) struct Share {
 
 impl Share {
     fn has(&self) -> String {
-        let (verb, s) = (verb(self.class), if self.several { "" } else { "s" });
+        let (does, s) = (moves(self.class), if self.several { "" } else { "s" });
         let (most, all) = (self.most as f64, self.bytes.max(1) as f64);
         if self.one {
-            format!("{verb}{s} {:.0} % of the bytes", most * 100.0 / all)
+            format!("{does}{s} {:.0} % of the bytes", most * 100.0 / all)
         } else {
-            format!("{verb}{s} {:.1} times the mean", most * self.processes as f64 / all)
+            format!("{does}{s} {:.1} times the mean", most * self.processes as f64 / all)
         }
     }
 
@@ -84,7 +78,6 @@ pub(crate) struct Rounds {
     pub(crate) class: Class,
     /// Number of such rounds, and of all.
     pub(crate) uneven: u64,
-    /// See above.
     pub(crate) rounds: u64,
     /// Processes of a round.
     pub(crate) processes: u64,
@@ -99,7 +92,7 @@ pub(crate) fn uneven_rounds(of: &Rounds, about: About, lost: Option<LostOn>) -> 
         show::count(of.uneven),
         show::counted(of.rounds, "round"),
         of.processes,
-        verb(of.class),
+        moves(of.class),
         of.times
     );
     let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
@@ -135,7 +128,6 @@ pub(crate) struct LongerTogether<'a> {
     pub(crate) class: Class,
     /// Their shortest, median and longest time in calls, and that of the others, ns.
     pub(crate) mine_ns: [u64; 3],
-    /// See above.
     pub(crate) others_ns: [u64; 3],
     /// Number of the others.
     pub(crate) others: u64,
@@ -170,15 +162,12 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) class: Class,
     /// Number of the thread, from 1, and of all that make such calls.
     pub(crate) number: usize,
-    /// See above.
     pub(crate) of: usize,
     /// Thread ID, and its process by name.
     pub(crate) tid: u32,
-    /// See above.
     pub(crate) process: &'a str,
     /// Processes that have one, and true if it has the same number in each.
     pub(crate) found: u64,
-    /// See above.
     pub(crate) same: bool,
     /// Mean ratio of the time of its calls to that of the others.
     pub(crate) times: f64,
@@ -192,7 +181,7 @@ pub(crate) struct SlowThread<'a> {
 
 /// Says that a thread takes longer than others with the same work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
-    let which = format!("thread {} of the {} that {}", of.number, of.of, verb(of.class));
+    let which = format!("thread {} of the {} that {}", of.number, of.of, moves(of.class));
     let who = match of.found {
         1 => format!("{which} in {}", of.process),
         many if of.same => format!("{which} in each of {}", show::counted(many, "process")),
@@ -237,7 +226,6 @@ pub(crate) enum Role {
 pub(crate) struct Slowest<'a> {
     /// Rank, and its role.
     pub(crate) rank: u32,
-    /// See above.
     pub(crate) role: Role,
     /// Path.
     pub(crate) file: &'a str,
@@ -245,17 +233,14 @@ pub(crate) struct Slowest<'a> {
     pub(crate) inside: bool,
     /// Ranks that use the file, and all ranks.
     pub(crate) users: u64,
-    /// See above.
     pub(crate) ranks: u64,
     /// Bytes of the rank, and part of those of all.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) part: f64,
     /// Time in calls of the rank, ns.
     pub(crate) time_ns: f64,
     /// Mean bytes and time in calls of the users, ns.
     pub(crate) mean_bytes: u64,
-    /// See above.
     pub(crate) mean_ns: f64,
 }
 
@@ -303,11 +288,9 @@ pub(crate) struct AskedAggregators<'a> {
     pub(crate) file: &'a str,
     /// Aggregators, and ranks that make the calls.
     pub(crate) aggregators: u64,
-    /// See above.
     pub(crate) ranks: u64,
     /// Hint or parameter, and its value.
     pub(crate) key: &'a str,
-    /// See above.
     pub(crate) asked: usize,
     /// Aggregators that could work at the same time.
     pub(crate) could: usize,
@@ -343,7 +326,6 @@ pub(crate) struct ManyAggregators<'a> {
     pub(crate) aggregators: u64,
     /// Mean length of a request in bytes, and its time, ns.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) each_ns: u64,
     /// Collective calls.
     pub(crate) calls: u64,
@@ -370,7 +352,9 @@ pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Opt
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
     let share = |class: Class, several: bool, are_ranks: bool, one: bool, alone: bool| {
         let name = if several { "ranks 0-7" } else { "rank 0" }.into();

@@ -1,13 +1,9 @@
 //! Metadata calls, and many small files.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
 /// Part of slow metadata calls that the title is about.
 pub(crate) enum Slow<'a> {
@@ -27,18 +23,16 @@ pub(crate) struct SlowMetadata<'a> {
     pub(crate) what: Slow<'a>,
     /// Calls, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Operation with most time, its calls, and their time, ns.
     pub(crate) most: &'a str,
-    /// See above.
     pub(crate) of_most: (u64, f64),
     /// Name of the kind of files with nearly all of the cost.
     pub(crate) on: Option<String>,
 }
 
 /// Says that metadata calls are slow.
-pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<&LostOn>) -> Words {
+pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = of.on.as_ref().map_or_else(String::new, |on| format!(", on {on}"));
     let (name, (most_calls, most_ns)) = (of.most, of.of_most);
     let (each, calls) = (each_ns(most_ns, most_calls), show::counted(most_calls, "call"));
@@ -108,13 +102,11 @@ pub(crate) struct ManyFiles {
     pub(crate) files: u64,
     /// Calls on them, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Bytes moved.
     pub(crate) bytes: u64,
     /// Opens, and reads or writes: number and time, ns.
     pub(crate) opens: (u64, f64),
-    /// See above.
     pub(crate) moves: (u64, f64),
 }
 
@@ -155,11 +147,13 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let slow = |what: Slow<'_>, most: &str, calls: u64, on: Option<&str>| {
         let (of_most, time_ns, on) = ((4000, 8e9), 10e9, on.map(Into::into));
         let of = SlowMetadata { what, calls, time_ns, most, of_most, on };
-        slow_metadata(&of, About::default(), lost_sample().as_ref())
+        slow_metadata(&of, About::default(), lost_sample())
     };
     let many = |kind: Kind, bytes: u64| {
         let (files, calls, time_ns, opens, moves) = (4000, 16_000, 24e9, (4000, 8e9), (4000, 4e9));

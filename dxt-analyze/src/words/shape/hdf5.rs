@@ -1,14 +1,10 @@
 //! HDF5: flushes, metadata, chunks, opens.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::model::class::Class;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
 /// Says that HDF5 reads `moved` bytes of a file for `asked` in `calls`.
 pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64, time_ns: u64, about: About) -> Words {
@@ -33,11 +29,9 @@ pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64,
 pub(crate) struct Flushed<'a> {
     /// Number of files, and the path of the only one.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) file: Option<&'a str>,
     /// Flushes, and their time, ns.
     pub(crate) flushes: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Processes that flush.
     pub(crate) processes: u64,
@@ -73,7 +67,6 @@ pub(crate) struct Hdf5Metadata<'a> {
     pub(crate) ranks: u64,
     /// Calls, and the mean length of all small ones in bytes.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) bytes_each: u64,
     /// Small calls for data sets.
     pub(crate) of_data: u64,
@@ -116,7 +109,9 @@ pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let (about, file) = (About::default, "/scratch/out.h5");
     let flushed = |file: Option<&str>| {
         let files = if file.is_some() { 1 } else { 4 };

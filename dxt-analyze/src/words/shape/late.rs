@@ -1,12 +1,8 @@
 //! Ranks that arrive last.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::text::units as show;
 use crate::words::Words;
-#[cfg(test)]
-use crate::words::tests::Sample;
 
 /// Synchronization points.
 const POINTS: &str = "synchronization points (MPI_Barrier, MPI_Allreduce, ...)";
@@ -17,11 +13,9 @@ const NOT_SLOW: &str = "the calls themselves are not slow";
 pub(crate) struct Late {
     /// Name, and true if it is of one rank or node.
     pub(crate) name: String,
-    /// See above.
     pub(crate) one: bool,
     /// Times that they are last, and times that they could be.
     pub(crate) times: u64,
-    /// See above.
     pub(crate) of: u64,
     /// Time that the others wait for them, ns.
     pub(crate) saves_ns: u64,
@@ -128,7 +122,8 @@ pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, w
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
     let about = About::default;
     let late = |one: bool| {
         let name = if one { "rank 3" } else { "ranks 3, 4 and 5" }.into();

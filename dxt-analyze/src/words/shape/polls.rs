@@ -1,29 +1,22 @@
 //! Processes that query the same names repeatedly, or wait for files and locks by polling.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, Who, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
 /// Metadata queries on the same paths.
 pub(crate) struct Repeated {
     /// Queries, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Operations.
     pub(crate) operations: Vec<&'static str>,
     /// Processes, and whether these are ranks.
     pub(crate) processes: u64,
-    /// See above.
     pub(crate) are_ranks: bool,
     /// Paths, and pairs of process and path.
     pub(crate) paths: u64,
-    /// See above.
     pub(crate) pairs: u64,
 }
 
@@ -96,7 +89,6 @@ pub(crate) struct Polled<'a> {
     pub(crate) calls: u64,
     /// Time from the first to the last, of the process that waits longest and of all, ns.
     pub(crate) longest_ns: u64,
-    /// See above.
     pub(crate) all_ns: u64,
 }
 
@@ -148,17 +140,14 @@ pub(crate) struct FoundLate {
     pub(crate) who: Who,
     /// Files, and the path of the only one, or the pattern of all.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) name: Option<String>,
     /// Waits, and calls that fail in them.
     pub(crate) waits: u64,
-    /// See above.
     pub(crate) calls: u64,
     /// Time from the first to the last of these calls, summed over waits, ns.
     pub(crate) asked_ns: u64,
     /// Time from creation to discovery, summed over waits, and of the process with most, ns.
     pub(crate) late_ns: u64,
-    /// See above.
     pub(crate) longest_ns: u64,
 }
 
@@ -191,7 +180,9 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let repeated = |processes: u64, are_ranks: bool, paths: u64| {
         let operations = vec!["stat", "access"];
         let of = Repeated { calls: 12_800, time_ns: 9e9, operations, processes, are_ranks, paths, pairs: 320 };

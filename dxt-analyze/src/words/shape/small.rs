@@ -1,14 +1,10 @@
 //! Requests of few bytes, and seeks.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::model::class::Class;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 
 /// Small requests.
 pub(crate) struct Small {
@@ -16,9 +12,7 @@ pub(crate) struct Small {
     pub(crate) class: Class,
     /// Requests, their bytes, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Processes that make them.
     pub(crate) processes: u64,
@@ -32,11 +26,9 @@ pub(crate) struct Small {
 pub(crate) struct Waiting {
     /// Processes, and whether these are ranks.
     pub(crate) processes: u64,
-    /// See above.
     pub(crate) are_ranks: bool,
     /// Number of files, and the path of one of them.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) file: String,
     /// True if most are appended (O_APPEND).
     pub(crate) appends: bool,
@@ -119,9 +111,9 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
         of.file,
         show::bytes(of.bytes / of.calls.max(1))
     );
-    let verb = if of.class == Class::Read { "read" } else { "write" };
+    let does = if of.class == Class::Read { "read" } else { "write" };
     let hint = format!(
-        "combine the data of many steps, and {verb} them in one collective call: each call costs an exchange and a request"
+        "combine the data of many steps, and {does} them in one collective call: each call costs an exchange and a request"
     );
     let sentence = format!("{} for each call, averaged over ranks", show::duration(of.each_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -135,15 +127,12 @@ pub(crate) struct Independent<'a> {
     pub(crate) hdf5: bool,
     /// Calls, their bytes, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Collective calls on the same files.
     pub(crate) collective: u64,
     /// Files, and the path of the one with most time.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) file: &'a str,
     /// Ranks that use this file.
     pub(crate) ranks: u64,
@@ -184,11 +173,9 @@ pub(crate) struct StreamBuffer {
     pub(crate) class: Class,
     /// Calls, and their bytes.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) bytes: u64,
     /// Calls that fill or empty the buffer, and their time, ns.
     pub(crate) slow: u64,
-    /// See above.
     pub(crate) slow_ns: f64,
 }
 
@@ -253,7 +240,9 @@ pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lo
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
     let small = |class: Class, hdf5: bool, queue: Option<Waiting>| {
         small_requests(

@@ -1,15 +1,11 @@
 //! Who waits: for storage targets, locks, turns, and data on storage.
 
 use crate::findings::About;
-#[cfg(test)]
-use crate::findings::Code;
 use crate::model::Manner;
 use crate::model::class::Class;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
-#[cfg(test)]
-use crate::words::{common::lost_sample, tests::Sample};
 use std::collections::BTreeMap;
 
 /// Says that ranks hit the same of a file's OSTs in a `share` (0 to 1) of time windows, `at_once` ranks on average.
@@ -140,13 +136,10 @@ pub(crate) struct LongCollective<'a> {
     pub(crate) ranks: u64,
     /// Duration, start since the job's start, and usual duration of such calls, ns.
     pub(crate) took_ns: u64,
-    /// See above.
     pub(crate) at_ns: u64,
-    /// See above.
     pub(crate) usual_ns: u64,
     /// Bytes that system calls inside read and wrote.
     pub(crate) read: u64,
-    /// See above.
     pub(crate) written: u64,
     /// Longest time of one rank in system calls inside, ns.
     pub(crate) inside_ns: u64,
@@ -178,19 +171,15 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
 pub(crate) struct Serialized<'a> {
     /// Ranks, and groups of them at the same time.
     pub(crate) ranks: u64,
-    /// See above.
     pub(crate) groups: u64,
     /// Phases of the run.
     pub(crate) phases: u64,
     /// True if there are reads, and writes.
     pub(crate) reads: bool,
-    /// See above.
     pub(crate) writes: bool,
     /// First file, their number, and a few others.
     pub(crate) file: &'a str,
-    /// See above.
     pub(crate) files: u64,
-    /// See above.
     pub(crate) others: Vec<&'a str>,
     /// Reads and writes.
     pub(crate) calls: u64,
@@ -231,9 +220,7 @@ pub(crate) struct Uncached {
     pub(crate) class: Class,
     /// Calls, their bytes, and their time, ns.
     pub(crate) calls: u64,
-    /// See above.
     pub(crate) bytes: u64,
-    /// See above.
     pub(crate) time_ns: f64,
     /// Calls by flags of open(2).
     pub(crate) flags: BTreeMap<Manner, u64>,
@@ -327,7 +314,9 @@ pub(crate) fn sync_time(syncs: u64, time_ns: f64, lost: Option<LostOn>) -> Words
 }
 
 #[cfg(test)]
-pub(super) fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
     use trace_format::meta::stream_flags;
     let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
     let queued = |targets: u64, steps: bool, cost: QueueCost, stripes: Option<u32>, wide: bool| {

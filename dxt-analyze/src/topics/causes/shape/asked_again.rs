@@ -1,8 +1,8 @@
 //! Processes that ask for the same names again and again: what is there, how large it is, who may read it.
 
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -51,8 +51,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let operations = ASK.iter().filter(called).copied().collect();
     let (paths, are_ranks) = (files_asked, grid.run.ranks() > 0);
     let of = words::Repeated { calls, time_ns: time, operations, processes, are_ranks, paths, pairs: known };
-    let words = words::asked_again(&of, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::ASKED_AGAIN, words), shortened))
+    Some(Claim::on_files(grid, Code::ASKED_AGAIN, shortened, |lost| words::asked_again(&of, lost)))
 }
 
 /// Of `calls` that ask, those that find nothing where there is something later: who asks waits for others' files.
@@ -76,6 +75,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
     if vain < FEWEST_IN_VAIN || vain < calls / 2 {
         return None;
     }
-    let words = words::asked_in_vain(vain, calls, processes.len() as u64, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::ASKED_AGAIN, words), shortened))
+    Some(Claim::on_files(grid, Code::ASKED_AGAIN, shortened, |lost| {
+        words::asked_in_vain(vain, calls, processes.len() as u64, lost)
+    }))
 }

@@ -1,9 +1,9 @@
 //! Reads that only serve writes of less than a block.
 
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -19,8 +19,9 @@ const BLOCK: u8 = 17;
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
-    let words = words::read_modify_write(found.reads, found.writes, lost_on(grid, &found.shortened));
-    Some(Claim::new(Finding::new(Code::READ_MODIFY_WRITE, words), found.shortened))
+    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.shortened, |lost| {
+        words::read_modify_write(found.reads, found.writes, lost)
+    }))
 }
 
 /// Reads that fill up blocks that are written in part.

@@ -2,10 +2,10 @@
 //! small pieces or the same ones again.
 
 use super::put_together::saved_ns;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -111,6 +111,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         writes,
     };
     let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
-    let words = words::hdf5_flushed(&of, about, lost_on(grid, &shortened).filter(|_| of_files.len() > 1));
-    Some(Claim::new(Finding::new(Code::HDF5_FLUSHED, words), shortened))
+    let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
+    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, shortened, words))
 }

@@ -5,10 +5,10 @@
 //! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
 //! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -113,6 +113,5 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     let about = About { file: Some(name.clone()), calls: Some(metadata), processes: Some(ranks), ..About::default() };
     let (calls, bytes_each) = (metadata, found.bytes / found.calls.max(1));
     let of = words::Hdf5Metadata { file: &name, class, ranks, calls, bytes_each, of_data: found.of_data };
-    let words = words::hdf5_metadata(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::HDF5_METADATA, words), shortened))
+    Some(Claim::on_files(grid, Code::HDF5_METADATA, shortened, |lost| words::hdf5_metadata(&of, about, lost)))
 }

@@ -1,9 +1,9 @@
 //! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -130,8 +130,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         records: others,
         time_ns: time as u64,
     };
-    let words = words::header_rewritten(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::HEADER_REWRITTEN, words), shortened))
+    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, shortened, |lost| words::header_rewritten(&of, about, lost)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Small calls of MPI-IO that ranks make one by one on files they share: collective ones would put the pieces of all ranks together.
 
 use super::put_together::put_together;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
@@ -78,6 +78,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         file: &name,
         ranks,
     };
-    let words = words::independent(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::INDEPENDENT, words), shortened))
+    Some(Claim::on_files(grid, Code::INDEPENDENT, shortened, |lost| words::independent(&of, about, lost)))
 }

@@ -1,8 +1,8 @@
 //! File locks that ranks wait for: a lock that nobody holds is taken at once.
 
-use crate::findings::{Code, Finding, Reason};
+use crate::findings::{Code, Reason};
 use crate::model::FileId;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -34,15 +34,15 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
                 (.., true) => Locks::MpiIo,
                 (.., false) => Locks::Program,
             };
-            let words = words::lock_waits(locks, time, calls, lost_on(grid, &shortened));
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
-            let mut found = Finding::new(code, words);
-            found.about.reason = match locks {
+            let words = |lost| words::lock_waits(locks, time, calls, lost);
+            let mut claim = Claim::on_files(grid, code, shortened, words);
+            claim.finding.about.reason = match locks {
                 Locks::SharedPointer => Some(Reason::SharedFilePointer),
                 Locks::EachCall => Some(Reason::AtomicMode),
                 Locks::MpiIo | Locks::Program => None,
             };
-            out.push(Claim::new(found, shortened));
+            out.push(claim);
         }
     }
     out

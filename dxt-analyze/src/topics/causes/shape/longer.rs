@@ -1,9 +1,9 @@
 //! A rank that is in calls for far longer than the others, who have less to do or nothing and wait: log lines of rank 0, a file that one reads for
 //! all. By time, where bytes say nothing.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -61,6 +61,5 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     };
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
-    let words = words::longer(&name, class, times, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::TIME_IMBALANCE, words), shortened))
+    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer(&name, class, times, about, lost)))
 }

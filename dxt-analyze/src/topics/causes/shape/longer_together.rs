@@ -2,11 +2,11 @@
 //! and the others. Within calls of MPI-IO too, as far as the ranks that move bytes there move as many.
 
 use super::uneven::several;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
 use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -193,8 +193,7 @@ fn told(
         others: others.len() as u64,
     };
     let about = About { node: node.clone().filter(|_| tells), ..About::default() };
-    let words = words::longer_together(&of, about, lost_on(grid, &shortened));
-    Claim::new(Finding::new(Code::TIME_IMBALANCE, words), shortened)
+    Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer_together(&of, about, lost))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Small pieces that several aggregators write or read in one collective call, which storage serves one after another: one request with all of them
 //! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::callers::collective_callers;
@@ -84,8 +84,7 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     let (aggregators, each_ns, calls) = (most as u64, mean as u64, services.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::ManyAggregators { file: &name, class, aggregators, bytes, each_ns, calls };
-    let words = words::many_aggregators(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::MANY_AGGREGATORS, words), shortened))
+    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, shortened, |lost| words::many_aggregators(&of, about, lost)))
 }
 
 /// How long one is served, ns, if so many are served one after another.

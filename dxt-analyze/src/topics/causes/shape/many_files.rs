@@ -3,10 +3,10 @@
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -159,9 +159,8 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     }
     let (files, calls) = (mine.len() as u64, calls_of(&mine));
     let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
-    let words = words::many_files(&of, lost_on(grid, &shortened));
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
-    Some(Claim::new(Finding::new(code, words), shortened))
+    Some(Claim::on_files(grid, code, shortened, |lost| words::many_files(&of, lost)))
 }
 
 /// Whether files are read or written in a go.

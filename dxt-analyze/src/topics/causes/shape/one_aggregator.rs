@@ -1,10 +1,10 @@
 //! Collective calls that all go through fewer processes than there are, since a hint of the program says so.
 
 use super::many_aggregators::SMALL_CALL;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, Hint as HintOf, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::callers::collective_callers;
@@ -66,6 +66,5 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     let (aggregators, ranks) = (aggregators.len() as u64, callers.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::AskedAggregators { file: &name, aggregators, ranks, key, asked, could };
-    let words = words::asked_aggregators(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::ASKED_AGGREGATORS, words), shortened))
+    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, shortened, |lost| words::asked_aggregators(&of, about, lost)))
 }

@@ -1,9 +1,9 @@
 //! Reads and writes that wait for storage each, since the file was opened so: O_SYNC and O_DSYNC, and small ones past the page cache.
 
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::model::Manner;
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -98,12 +98,10 @@ fn uncached(grid: &Grid<'_>, class: Class, found: Found) -> (words::Uncached, Sh
 
 fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
     let (of, shortened) = uncached(grid, Class::Write, found);
-    let words = words::written_through(&of, lost_on(grid, &shortened));
-    Claim::new(Finding::new(Code::WRITTEN_THROUGH, words), shortened)
+    Claim::on_files(grid, Code::WRITTEN_THROUGH, shortened, |lost| words::written_through(&of, lost))
 }
 
 fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
     let (of, shortened) = uncached(grid, class, found);
-    let words = words::past_cache(&of, lost_on(grid, &shortened));
-    Claim::new(Finding::new(Code::PAST_CACHE, words), shortened)
+    Claim::on_files(grid, Code::PAST_CACHE, shortened, |lost| words::past_cache(&of, lost))
 }

@@ -3,10 +3,10 @@
 
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::sum::Sum;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::served::Served;
@@ -113,8 +113,8 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         wide,
     };
     let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
-    let words = words::few_targets(&of, about, lost_on(grid, &queue.shortened));
-    Claim { is_load: true, ..Claim::new(Finding::new(Code::FEW_TARGETS, words), queue.shortened) }
+    let words = |lost| words::few_targets(&of, about, lost);
+    Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.shortened, words) }
 }
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer

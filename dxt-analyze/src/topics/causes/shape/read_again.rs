@@ -1,10 +1,10 @@
 //! Bytes that processes read again where only counters tell: who reads more bytes of a file than lie before the last one that it reads has read some
 //! twice, whichever they are (the pigeonhole principle).
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, Process, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -84,8 +84,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         read: reads.bytes,
         until: reads.until,
     };
-    let words = words::read_again(&of, about, lost_on(grid, &shortened));
-    (!shortened.is_empty()).then(|| Claim::new(Finding::new(Code::REREAD, words), shortened))
+    let words = |lost| words::read_again(&of, about, lost);
+    (!shortened.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, shortened, words))
 }
 
 /// What a process reads of files by calls that have counters only.

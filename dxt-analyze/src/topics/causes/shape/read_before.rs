@@ -1,9 +1,9 @@
 //! Blocks that a process reads and then overwrites in whole, so soon that it cannot have looked at them: the reads bring nothing, if what is written
 //! does not depend on them. It may, as far as few bytes are changed in a block: then these are all that must be written.
 
-use crate::findings::{About, Code, Finding, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::read_before::Pairs;
@@ -68,7 +68,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         bytes: all.bytes,
         between_ns: all.between_ns,
     };
-    let words = words::read_before(&of, about, lost_on(grid, &shortened));
-    let claim = Claim::new(Finding::new(Code::READ_BEFORE, words), shortened);
+    let claim = Claim::on_files(grid, Code::READ_BEFORE, shortened, |lost| words::read_before(&of, about, lost));
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

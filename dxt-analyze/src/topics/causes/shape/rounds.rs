@@ -1,11 +1,11 @@
 //! Processes that a parent begins in rounds, the next when all of the last have ended: in a round all wait for the one that has most to do.
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -82,6 +82,5 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     let (uneven, rounds, processes) = (times.len() as u64, any as u64, processes as u64);
     let of = words::Rounds { class, uneven, rounds, processes, times: median(&mut times)? };
     let about = About { calls: Some(rounds), ..About::default() };
-    let words = words::uneven_rounds(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::BYTE_IMBALANCE, words), shortened))
+    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, |lost| words::uneven_rounds(&of, about, lost)))
 }

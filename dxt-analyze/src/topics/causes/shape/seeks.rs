@@ -1,8 +1,8 @@
 //! Seeks by what they cost: of a C stream each throws the buffer away, so that the next read or write goes to storage for a whole one.
 
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;
@@ -34,6 +34,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if calls < MANY || shortened.is_empty() {
         return None;
     }
-    let words = words::seeks(calls, of_streams, of_streams > calls / 2, time, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::SEEK_PER_ACCESS, words), shortened))
+    Some(Claim::on_files(grid, Code::SEEK_PER_ACCESS, shortened, |lost| {
+        words::seeks(calls, of_streams, of_streams > calls / 2, time, lost)
+    }))
 }

@@ -1,9 +1,9 @@
 //! Opens and other metadata calls that take longer than those of a server that is not busy.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::kind_of_file::dearest;
 use crate::topics::causes::grid::{Entry, Grid};
@@ -46,8 +46,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let (calls, time_ns, most, of_most) = (found.calls, found.time_ns, found.most.as_str(), found.of_most);
     let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on };
     let about = About { calls: Some(found.calls), ..About::default() };
-    let words = words::slow_metadata(&of, about, lost_on(grid, &found.shortened).as_ref());
-    Some(Claim::new(Finding::new(Code::METADATA_SHARE, words), found.shortened))
+    let words = |lost| words::slow_metadata(&of, about, lost);
+    Some(Claim::on_files(grid, Code::METADATA_SHARE, found.shortened, words))
 }
 
 /// Metadata calls that take longer than a server that is not busy.

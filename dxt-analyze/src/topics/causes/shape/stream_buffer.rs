@@ -2,9 +2,9 @@
 //! those between only copy.
 
 use super::put_together::saved_ns;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -58,6 +58,5 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
     let of = words::StreamBuffer { class, calls, bytes, slow: far, slow_ns: in_far };
-    let words = words::stream_buffer(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::STREAM_BUFFER, words), shortened))
+    Some(Claim::on_files(grid, Code::STREAM_BUFFER, shortened, |lost| words::stream_buffer(&of, about, lost)))
 }

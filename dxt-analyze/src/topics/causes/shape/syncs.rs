@@ -1,9 +1,9 @@
 //! Syncs: after every few writes, or few that take long.
 
-use crate::findings::{Code, Finding};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
@@ -26,15 +26,15 @@ fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
     let found = syncs(grid)?;
     let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
     let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
-    let lost = lost_on(grid, &found.shortened);
-    let words = words::sync_per_write(found.syncs, found.writes, found.files as u64, flushes, lost);
-    Some(Claim::new(Finding::new(Code::SYNC_PER_WRITE, words), found.shortened))
+    let words = |lost| words::sync_per_write(found.syncs, found.writes, found.files as u64, flushes, lost);
+    Some(Claim::on_files(grid, Code::SYNC_PER_WRITE, found.shortened, words))
 }
 
 fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     let found = long_syncs(grid, grid.run.thresholds.uncovered_share)?;
-    let words = words::sync_time(found.syncs, found.time_ns, lost_on(grid, &found.shortened));
-    Some(Claim::new(Finding::new(Code::SYNC_TIME, words), found.shortened))
+    Some(Claim::on_files(grid, Code::SYNC_TIME, found.shortened, |lost| {
+        words::sync_time(found.syncs, found.time_ns, lost)
+    }))
 }
 
 /// Syncs and the writes that they follow.

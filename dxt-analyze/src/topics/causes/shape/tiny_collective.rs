@@ -1,10 +1,10 @@
 //! Collective calls of MPI-IO for which all ranks together have few bytes: each takes an exchange and a request, whatever they have.
 
 use super::put_together::put_together;
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
@@ -74,6 +74,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         bytes: most.bytes,
         each_ns: (most.time_ns / most.calls.max(1) as f64) as u64,
     };
-    let words = words::tiny_collective(&of, about, lost_on(grid, &shortened));
-    Some(Claim::new(Finding::new(Code::TINY_COLLECTIVE, words), shortened))
+    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, shortened, |lost| words::tiny_collective(&of, about, lost)))
 }

@@ -1,12 +1,12 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
-use crate::findings::{About, Code, Finding};
+use crate::findings::{About, Code};
 use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, lost_on};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
@@ -91,6 +91,7 @@ fn share(grid: &Grid<'_>, found: &Uneven) -> words::Share {
         alone: found.alone,
     }
 }
+
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     let process = grid.run.process(found.most.0);
     let about = About {
@@ -100,8 +101,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let code = if found.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    let words = words::uneven(&share(grid, found), about, lost_on(grid, &found.shortened));
-    Claim::new(Finding::new(code, words), found.shortened.clone())
+    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&share(grid, found), about, lost))
 }
 
 /// `ranks 0-7`, if these are several and ranks.
