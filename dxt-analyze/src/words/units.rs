@@ -328,11 +328,6 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
     )
 }
 
-/// Evidence of any finding: the file with the most lost time, its share of this time in percent, and the number of all files.
-pub(crate) fn lost_on(file: &str, percent: f64, files: u64) -> Evidence {
-    format!("{percent:.0} % of the lost time on {file}; {} in total", units::counted(files, "file")).into()
-}
-
 #[cfg(test)]
 pub(super) fn samples() -> Vec<super::tests::Sample> {
     use crate::findings::Code;
@@ -367,7 +362,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         (Code::SLOW_MOMENT, slow_moment(&SlowUnit { workers: Some("ranks"), ..span.clone() })),
         (Code::SLOW_MOMENT, slow_moment(&SlowUnit { calls: vec![read.clone(), stat.clone(), close], ..span.clone() })),
         (Code::SLOW_MOMENT, slow_moment(&SlowUnit { grows: true, workers: Some("processes"), ..span })),
-        (Code::SLOW_RANK, slow_rank(&of(rank(3))).and([lost_on("/scratch/a", 75.0, 3)])),
+        (Code::SLOW_RANK, slow_rank(&of(rank(3))).on(super::common::lost_sample())),
         (Code::SLOW_RANK, slow_rank(&SlowUnit { more: all, ranks: Some(vec![3, 4, 5, 6]), ..of(rank(3)) })),
         (Code::SLOW_RANK, slow_rank(&SlowUnit { more: also(vec![rank(7)]), calls: vec![stat], ..of(pid) })),
         (Code::SLOW_RANK, slow_rank(&theirs(&user))),

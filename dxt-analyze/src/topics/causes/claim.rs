@@ -4,7 +4,8 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
 use crate::model::FileId;
-use crate::words::units::lost_on;
+use crate::words::Words;
+use crate::words::common::LostOn;
 
 /// A finding and the calls that it explains.
 #[derive(Clone, Debug)]
@@ -42,10 +43,26 @@ impl Claim {
             at_most: Severity::High,
         }
     }
+
+    /// Creates a claim whose words name the file with most of the lost time.
+    pub(super) fn on_files(
+        grid: &Grid<'_>,
+        code: Code,
+        shortened: Shortened,
+        words: impl FnOnce(Option<LostOn>) -> Words,
+    ) -> Self {
+        let words = words(lost_on(grid, &shortened));
+        Self::new(Finding::new(code, words), shortened)
+    }
 }
 
 /// The file that most of it is on, in words.
 pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
+    Some(lost_on(grid, shortened)?.sentence().into())
+}
+
+/// Returns the file with most of the lost time.
+pub(super) fn lost_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in shortened {
         if let Some(entry) = grid.entries.get(*index as usize) {
@@ -54,7 +71,8 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
     }
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    Some(lost_on(&grid.run.file(*file)?.name, ns * 100.0 / all.max(1.0), by.len() as u64))
+    let file = grid.run.file(*file)?.name.clone();
+    Some(LostOn { file, percent: ns * 100.0 / all.max(1.0), files: by.len() as u64 })
 }
 
 /// A finding whose price is not known yet.

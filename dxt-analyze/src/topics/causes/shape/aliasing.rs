@@ -4,18 +4,18 @@
 //! Second reading, beside the cells: for the files that most processes use, on at least [`TARGETS`] targets, of moments as long as a request usually takes, how many
 //! processes begin requests on each target. Where the run has more moments than [`MOMENTS`], some of them, chosen by hash.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::layouts::placed::Placed;
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
 use crate::topics::causes::reading::usual::{Kind, Usual};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use strength_reduce::StrengthReducedU64;
@@ -351,19 +351,9 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
         return None;
     }
     let name = grid.run.file(aliased.file)?.name.clone();
-    let title = format!(
-        "ranks hit the same OST of {name} at once ({:.0} % of time windows) while most of its {} idle",
-        100.0 * aliased.share,
-        show::counted(aliased.targets as u64, "OST")
-    );
-    let words = format!(
-        "{:.1} ranks on the busiest OST of a time window on average; over the whole run several OSTs are used",
-        aliased.at_once
-    );
-    let about = About { file: Some(name), ..About::default() };
-    let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
-                padding), or let each rank start at a different block";
-    Some(Claim::new(finding(Code::ALIASING, title, vec![Evidence::of(words, about)], hint), shortened))
+    let about = About { file: Some(name.clone()), ..About::default() };
+    let words = words::aliasing(&name, aliased.share, aliased.targets as u64, aliased.at_once, about);
+    Some(Claim::new(Finding::new(Code::ALIASING, words), shortened))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Processes that ask for the same names again and again: what is there, how large it is, who may read it.
 
-use crate::findings::{Code, Evidence};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 
 /// Operations that ask and change nothing.
@@ -48,33 +48,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         grid.entries.iter().any(|entry| asks(entry) && is(entry))
     };
     let files_asked = names.iter().map(|(_, file)| file).collect::<FxHashSet<_>>().len() as u64;
-    let who = match (processes, grid.run.ranks() > 0) {
-        (1, _) => String::new(),
-        (_, true) => format!(" of {}", show::counted(processes, "rank")),
-        _ => format!(" of {}", show::counted(processes, "process")),
-    };
-    let by_each = match (processes > 1 && files_asked < known, grid.run.ranks() > 0) {
-        (true, true) => "by each rank",
-        (true, false) => "by each process",
-        _ => "each",
-    };
-    let title = format!(
-        "{} ({}){who} repeatedly query the same {}, {} {}",
-        show::counted(calls, "metadata call"),
-        ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
-        show::counted(files_asked, "name"),
-        show::counted(calls / known.max(1), "time"),
-        by_each
-    );
-    let words = format!(
-        "{} in stat and access, {} each, by {}",
-        show::duration(time as u64),
-        show::duration((time / calls as f64) as u64),
-        show::counted(processes, "process")
-    );
-    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
-    let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
-    Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
+    let operations = ASK.iter().filter(called).copied().collect();
+    let (paths, are_ranks) = (files_asked, grid.run.ranks() > 0);
+    let of = words::Repeated { calls, time_ns: time, operations, processes, are_ranks, paths, pairs: known };
+    Some(Claim::on_files(grid, Code::ASKED_AGAIN, shortened, |lost| words::asked_again(&of, lost)))
 }
 
 /// Of `calls` that ask, those that find nothing where there is something later: who asks waits for others' files.
@@ -98,16 +75,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
     if vain < FEWEST_IN_VAIN || vain < calls / 2 {
         return None;
     }
-    let title = format!(
-        "{} of {} {} no file yet: {} {} for files that appear later",
-        show::count(vain),
-        show::counted(calls, "metadata query"),
-        show::agree(vain, "finds", "find"),
-        show::counted(processes.len() as u64, "process"),
-        show::agree(processes.len() as u64, "polls", "poll")
-    );
-    let evidence = files(grid, &shortened).into_iter().collect();
-    let hint = "let the process that creates the files send a message (MPI, a pipe, inotify on the same node), or poll with growing pauses: each query loads \
-                the metadata server";
-    Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
+    Some(Claim::on_files(grid, Code::ASKED_AGAIN, shortened, |lost| {
+        words::asked_in_vain(vain, calls, processes.len() as u64, lost)
+    }))
 }

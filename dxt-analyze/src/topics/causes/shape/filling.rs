@@ -3,11 +3,11 @@
 use crate::findings::Code;
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Bytes of a file that is a block or less: what is read of it is what is written.
@@ -19,17 +19,9 @@ const BLOCK: u8 = 17;
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
-    let title = format!(
-        "{} only {} blocks that {} {} in part (read-modify-write of unaligned writes)",
-        show::counted(found.reads, "small read"),
-        show::agree(found.reads, "completes", "complete"),
-        show::counted(found.writes, "write"),
-        show::agree(found.writes, "changes", "change")
-    );
-    let hint =
-        "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
-    let evidence = files(grid, &found.shortened).into_iter().collect();
-    Some(Claim::new(finding(Code::READ_MODIFY_WRITE, title, evidence, hint), found.shortened))
+    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.shortened, |lost| {
+        words::read_modify_write(found.reads, found.writes, lost)
+    }))
 }
 
 /// Reads that fill up blocks that are written in part.

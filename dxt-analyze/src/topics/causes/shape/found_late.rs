@@ -1,14 +1,15 @@
 //! Files that a process finds some time after another has made them, since it asks for them only now and then. The trace tells when each file was there
 //! ([`Found`]): what is lost is the time from then to the question that finds it. How long it took to make the file is another matter.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::questions::Found;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::polled::Others;
+use crate::words::common::Who;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Waits of a process from which it is its way to wait, however often it asks in each; or for one file by several, each of which asks [`TWICE`].
@@ -52,45 +53,32 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     files.sort_unstable();
     files.dedup();
     let (longest, most) = by_process.iter().max_by_key(|(process, ns)| (**ns, std::cmp::Reverse(**process)))?;
-    let who = match by_process.len() {
-        1 => format!("{} finds", grid.run.process_name(*longest)),
-        many => format!("{} find", show::counted(many as u64, "process")),
-    };
-    let (what, made) = match files.as_slice() {
-        [file] => (grid.run.file_name(*file).to_owned(), "it is"),
-        _ => (named(grid, &files), "they are"),
-    };
-    let (ask, waits) = (if by_process.len() == 1 { "polls" } else { "poll" }, found.len() as u64);
-    let each = |ns: u64, of: u64| show::duration(ns / of.max(1));
-    let title = format!(
-        "{who} {what} {} after {made} available, on average: {} {ask} only every {}",
-        each(all, waits),
-        if by_process.len() == 1 { "the process" } else { "the processes" },
-        each(asked, calls)
-    );
-    let words = format!(
-        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the process that waits longest; {} failed \
-         before; computing in between is not recorded",
-        show::duration(all),
-        show::duration(*most),
-        show::counted(calls, "call")
-    );
     let rank =
         grid.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
     let file = files.first().filter(|_| files.len() == 1).map(|file| grid.run.file_name(*file).to_owned());
     let about = About { rank, file, calls: Some(calls), ..About::default() };
-    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) on one node; or poll more often, starting with a \
-                short pause that grows";
-    let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), Shortened::new());
+    let of = words::FoundLate {
+        who: Who::of(by_process.len(), grid.run.process_name(*longest)),
+        files: files.len() as u64,
+        name: pattern(grid, &files),
+        waits: found.len() as u64,
+        calls,
+        asked_ns: asked,
+        late_ns: all,
+        longest_ns: *most,
+    };
+    let claim = Claim::new(Finding::new(Code::POLLED, words::found_late(&of, about)), Shortened::new());
     Some(Claim { waiting_ns: *most as f64, ..claim })
 }
 
-/// `8 files /run/ready_*`, of those that differ in numbers only; else `8 files`.
-fn named(grid: &Grid<'_>, files: &[FileId]) -> String {
-    let all = show::counted(files.len() as u64, "file");
+/// Returns the path of the only file, or `/run/ready_*` if those of all differ in numbers only.
+fn pattern(grid: &Grid<'_>, files: &[FileId]) -> Option<String> {
+    if let [file] = files {
+        return Some(grid.run.file_name(*file).to_owned());
+    }
     let mut names = files.iter().map(|file| without_numbers(grid.run.file_name(*file)));
-    let first = names.next().unwrap_or_default();
-    if names.all(|name| name == first) { format!("{all} {first}") } else { all }
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
 }
 
 /// A path with each number of its last part as a star.

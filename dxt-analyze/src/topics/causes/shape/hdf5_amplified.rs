@@ -1,14 +1,14 @@
 //! HDF5 that moves far more bytes than the program asks for: chunks that do not fit its cache are read again for each piece, and columns of a
 //! row-major data set bring whole rows along.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::FileId;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -64,20 +64,7 @@ fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
     let needless = more as f64 / moved as f64;
     found.shortened.iter_mut().for_each(|(_, ns)| *ns *= needless);
     let name = grid.run.file(file)?.name.clone();
-    let times = moved as f64 / found.asked as f64;
-    let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
-    let title = format!(
-        "HDF5 reads {times} times the requested bytes of {name}: repeated chunks, or whole rows for few elements"
-    );
-    let words = format!(
-        "{} requested in {}, {} read for these calls in {}",
-        show::bytes(found.asked),
-        show::counted(found.calls, "call"),
-        show::bytes(moved),
-        show::duration(found.time_ns as u64)
-    );
-    let about = About { file: Some(name), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
-    let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
-                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
-    Some(Claim::new(finding(Code::HDF5_AMPLIFIED, title, vec![Evidence::of(words, about)], hint), found.shortened))
+    let about = About { file: Some(name.clone()), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
+    let words = words::hdf5_amplified(&name, (found.asked, moved), found.calls, found.time_ns as u64, about);
+    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.shortened))
 }

@@ -2,14 +2,14 @@
 //! small pieces or the same ones again.
 
 use super::put_together::saved_ns;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
@@ -102,23 +102,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let by: BTreeSet<ProcessId> = uses.keys().map(|(process, _)| *process).collect();
     let one = of_files.first().and_then(|file| grid.run.file(*file)).filter(|_| of_files.len() == 1);
     let name = one.map(|file| file.name.clone());
-    let title = format!(
-        "{} flushed {} by {} for {} to data sets: a flush takes {}",
-        name.as_ref().map_or_else(
-            || format!("{} are", show::counted(of_files.len() as u64, "HDF5 file")),
-            |name| format!("HDF5 file {name} is")
-        ),
-        show::counted(flushes, "time"),
-        show::counted(by.len() as u64, "process"),
-        show::counted(writes, "write"),
-        show::duration((flushing_ns / flushes.max(1) as f64) as u64)
-    );
-    let words = format!("{} in H5Fflush", show::duration(flushing_ns as u64));
-    let about = About { file: name, calls: Some(flushes), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about))
-        .chain(files(grid, &shortened).filter(|_| of_files.len() > 1))
-        .collect();
-    let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file writes all of it; a larger metadata cache and \
-                 block (H5Pset_meta_block_size) make writes fewer and larger";
-    Some(Claim::new(finding(Code::HDF5_FLUSHED, title, evidence, hint), shortened))
+    let of = words::Flushed {
+        files: of_files.len() as u64,
+        file: name.as_deref(),
+        flushes,
+        time_ns: flushing_ns,
+        processes: by.len() as u64,
+        writes,
+    };
+    let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
+    let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
+    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, shortened, words))
 }

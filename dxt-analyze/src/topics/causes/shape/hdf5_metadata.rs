@@ -5,14 +5,14 @@
 //! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
 //! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -109,24 +109,9 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
     let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
-    let title = format!(
-        "{} {} the metadata of HDF5 file {name} separately: {} small independent {}",
-        show::counted(ranks as u64, "rank"),
-        if class == Class::Read { "read" } else { "write" },
-        show::count(metadata),
-        class.plural()
-    );
-    let hint = if class == Class::Read {
-        "call H5Pset_all_coll_metadata_ops(fapl, true): one rank reads and broadcasts; open objects once, not in each step"
-    } else {
-        "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
-    };
-    let words = format!(
-        "{} each on average, near the same places of the file; data sets were accessed by {}",
-        show::bytes(found.bytes / found.calls.max(1)),
-        show::counted(found.of_data, "small call")
-    );
-    let about = About { file: Some(name), calls: Some(metadata), processes: Some(ranks as u64), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(Code::HDF5_METADATA, title, evidence, hint), shortened))
+    let ranks = ranks as u64;
+    let about = About { file: Some(name.clone()), calls: Some(metadata), processes: Some(ranks), ..About::default() };
+    let (calls, bytes_each) = (metadata, found.bytes / found.calls.max(1));
+    let of = words::Hdf5Metadata { file: &name, class, ranks, calls, bytes_each, of_data: found.of_data };
+    Some(Claim::on_files(grid, Code::HDF5_METADATA, shortened, |lost| words::hdf5_metadata(&of, about, lost)))
 }

@@ -1,13 +1,13 @@
 //! HDF5 files that a process opens again and again: each time their metadata are read anew.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -46,14 +46,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         .filter(|((_, of), _)| *of == file)
         .fold((0_u64, 0_u64), |(processes, all), (_, count)| (processes + 1, all.saturating_add(*count)));
     let name = grid.run.file(file)?.name.clone();
-    let title = format!(
-        "HDF5 file {name} is opened {} times by {}: each open rereads its metadata",
-        show::count(count),
-        show::counted(processes, "process")
-    );
-    let words =
-        format!("{} in repeated opens, closes and the small reads inside", show::duration(time(&shortened) as u64));
-    let about = About { file: Some(name), calls: Some(count), ..About::default() };
-    let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
-    Some(Claim::new(finding(Code::HDF5_REOPENED, title, vec![Evidence::of(words, about)], hint), shortened))
+    let about = About { file: Some(name.clone()), calls: Some(count), ..About::default() };
+    let words = words::hdf5_reopened(&name, count, processes, time(&shortened) as u64, about);
+    Some(Claim::new(Finding::new(Code::HDF5_REOPENED, words), shortened))
 }

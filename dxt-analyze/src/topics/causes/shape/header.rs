@@ -1,13 +1,13 @@
 //! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Times that it is written, at least.
@@ -121,24 +121,16 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let sum = |of: fn(&Header) -> u64| found.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
     let (calls, others) = (sum(|of| of.calls), sum(|of| of.others));
     let name = grid.run.file_name(*file).to_owned();
-    let where_ =
-        if one.range.0 == 0 { "the first".to_owned() } else { format!("at byte {},", show::count(one.range.0)) };
-    let on = if found.len() == 1 {
-        name.clone()
-    } else {
-        format!("{} and {}", name, show::counted(found.len() as u64 - 1, "other file"))
+    let about = About { file: Some(name.clone()), offset: Some(one.range.0), calls: Some(calls), ..About::default() };
+    let of = words::Header {
+        file: &name,
+        others: found.len() as u64 - 1,
+        range: one.range,
+        calls,
+        records: others,
+        time_ns: time as u64,
     };
-    let title = format!(
-        "a header is rewritten between records: {where_} {} of {on}, {} for {}",
-        show::bytes(one.range.1 - one.range.0),
-        show::counted(calls, "time"),
-        show::counted(others, "other write")
-    );
-    let words = format!("{} in these writes", show::duration(time as u64));
-    let about = About { file: Some(name), offset: Some(one.range.0), calls: Some(calls), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or store the count after each record";
-    Some(Claim::new(finding(Code::HEADER_REWRITTEN, title, evidence, hint), shortened))
+    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, shortened, |lost| words::header_rewritten(&of, about, lost)))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Small calls of MPI-IO that ranks make one by one on files they share: collective ones would put the pieces of all ranks together.
 
 use super::put_together::put_together;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
@@ -65,34 +65,18 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let (calls, bytes, of_hdf5) = (sum(|of| of.calls), sum(|of| of.bytes), sum(|of| of.of_hdf5));
     let time_ns: f64 = by.values().map(|of| of.time_ns).sum();
     let name = grid.run.file_name(*dearest).to_owned();
-    let hdf5 = of_hdf5 > calls / 2;
-    let on = match by.len() {
-        1 => format!("the shared file {name}"),
-        count => show::counted(count as u64, "shared file"),
+    let (ranks, collective) = (most.ranks.len() as u64, sum(|of| of.collective));
+    let about = About { file: Some(name.clone()), calls: Some(calls), processes: Some(ranks), ..About::default() };
+    let of = words::Independent {
+        class,
+        hdf5: of_hdf5 > calls / 2,
+        calls,
+        bytes,
+        time_ns,
+        collective,
+        files: by.len() as u64,
+        file: &name,
+        ranks,
     };
-    let title = format!(
-        "{} small independent {} {} of {} on {on}: {} and {} each on average",
-        show::count(calls),
-        if hdf5 { "HDF5" } else { "MPI-IO" },
-        class.plural(),
-        show::counted(most.ranks.len() as u64, "rank"),
-        show::bytes(bytes / calls.max(1)),
-        show::duration((time_ns / calls.max(1) as f64) as u64)
-    );
-    let hint = if hdf5 {
-        "make the transfers collective (H5Pset_dxpl_mpio with H5FD_MPIO_COLLECTIVE; h5py: `with dataset.collective:`): aggregators then make few large requests"
-    } else {
-        "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
-    };
-    let collective = sum(|of| of.collective);
-    let words = format!(
-        "{} in these calls, summed over all ranks; {} collective {} on these files",
-        show::duration(time_ns as u64),
-        show::count(collective),
-        class.agree(collective)
-    );
-    let about =
-        About { file: Some(name), calls: Some(calls), processes: Some(most.ranks.len() as u64), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(Code::INDEPENDENT, title, evidence, hint), shortened))
+    Some(Claim::on_files(grid, Code::INDEPENDENT, shortened, |lost| words::independent(&of, about, lost)))
 }

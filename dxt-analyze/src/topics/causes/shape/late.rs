@@ -1,16 +1,16 @@
 //! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
 //! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
 
-use super::who_is_late::{ByTurns, Meeting, by_turns, first_quartile, late};
-use crate::findings::{About, Code, Evidence};
+use super::who_is_late::{Meeting, by_turns, first_quartile, late};
+use crate::findings::{About, Code, Finding};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::met::FIRST;
 use crate::topics::causes::reading::phases::Gaps;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Share of all that late ranks cost that these must cost to be those who are late.
@@ -59,31 +59,17 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> O
         return None;
     }
     let waiting_ns = grid.meetings.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
-    let (name, one, about) = found.named(grid.run);
-    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
-    let title = format!(
-        "{name} {comes} last at {} of {} of {whose} group of {}: the group waits {}, and all other ranks wait for the group",
-        show::count(found.last.len() as u64),
-        show::counted(meetings.len() as u64, "synchronization point"),
-        show::counted(who.len() as u64, "rank"),
-        show::duration(saves_ns as u64)
-    );
-    let about = About { calls: Some(found.last.len() as u64), ..about };
-    let words = "the delay excludes I/O time: its cause is not I/O".to_owned();
-    let hint = format!(
-        "give {name} less to compute, or find out what slows {whose} computing (another process on its cores, a slower node)"
-    );
-    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    let (of, about) = found.named(grid.run, meetings.len(), saves_ns);
+    let about = About { calls: Some(of.times), ..about };
+    let words = words::late_in_group(&of, who.len() as u64, about);
+    let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words), Vec::new());
     Some(Claim { waiting_ns, ..claim })
 }
 
 fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
     let found = late(meetings)?;
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        let all = show::count(meetings.len() as u64);
-        let claim =
-            |of: ByTurns| of.claim(Code::LATE_RANKS, "collective calls", &all, "the calls themselves are not slow");
-        return by_turns(meetings).map(claim);
+        return by_turns(meetings).map(|of| of.claim(words::Place::Calls, meetings.len()));
     }
     // Somebody is the last each time.
     if found.may_be_chance(meetings) && found.saves_ns < matters_ns(grid) {
@@ -96,21 +82,10 @@ fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
-    let (name, one, about) = found.named(grid.run);
-    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
-    let title = format!(
-        "{name} {comes} last at {} of {}: {} after the previous call (others: {})",
-        show::count(found.last.len() as u64),
-        show::counted(meetings.len() as u64, "collective call"),
-        show::duration(own_ns as u64),
-        show::duration(usual_ns as u64)
-    );
-    let about = About { calls: Some(meetings.len() as u64), ..about };
-    let words = format!("the others wait {} in total", show::duration(found.saves_ns as u64));
-    let hint = format!(
-        "give {name} less to compute, or find out what slows {whose} computing: the calls themselves are not slow"
-    );
-    let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let about = About { calls: Some(of.of), ..about };
+    let words = words::late_to_calls(&of, own_ns as u64, usual_ns as u64, about);
+    let claim = Claim::new(Finding::new(Code::LATE_RANKS, words), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 

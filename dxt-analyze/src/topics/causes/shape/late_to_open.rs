@@ -3,13 +3,13 @@
 
 use super::late::matters_ns;
 use super::who_is_late::{Meeting, late};
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -50,20 +50,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if found.may_be_chance(&meetings) && found.saves_ns < matters_ns(grid) {
         return None;
     }
-    let (name, one, about) = found.named(grid.run);
-    let (comes, whose) = if one { ("arrives", "its") } else { ("arrive", "their") };
-    let title = format!(
-        "{name} {comes} last at {} of {}: the others wait {} in these opens",
-        show::count(times as u64),
-        show::counted(meetings.len() as u64, "collective MPI-IO open"),
-        show::duration(found.saves_ns as u64)
-    );
-    let words = "derived from the short time in MPI-IO opens, compared with the other ranks: the log has no times of single opens";
-    let about = About { calls: Some(times as u64), ..about };
-    let hint = format!(
-        "give {name} less to compute, or find out what slows {whose} computing: the calls themselves are not slow"
-    );
-    let evidence = vec![Evidence::of(words.to_owned(), about)];
-    let claim = Claim::new(finding(Code::LATE_RANKS, title, evidence, &hint), Vec::new());
+    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let about = About { calls: Some(of.times), ..about };
+    let claim = Claim::new(Finding::new(Code::LATE_RANKS, words::late_to_open(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }

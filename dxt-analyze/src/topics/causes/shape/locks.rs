@@ -2,11 +2,11 @@
 
 use crate::findings::{Code, Reason};
 use crate::model::FileId;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
 /// Time that a lock takes that nobody holds, ns: a round trip to a lock server.
@@ -28,36 +28,21 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         if time > 0.0 {
             let pointer = inside && for_shared_pointer(grid, &shortened);
             let each = inside && !pointer && around_each_call(grid, &shortened);
-            let whose = if inside { "MPI-IO waits" } else { "processes wait" };
-            let what = if pointer { "the lock of a shared file pointer" } else { "file locks" };
-            let time = show::duration(time as u64);
-            let title = if each {
-                format!(
-                    "MPI-IO waits {time} for file locks that it takes around each read or write (atomic mode, or NFS): {}",
-                    show::counted(calls, "lock call")
-                )
-            } else {
-                format!("{whose} {time} for {what}, in {}", show::counted(calls, "call"))
+            let locks = match (pointer, each, inside) {
+                (true, ..) => Locks::SharedPointer,
+                (_, true, _) => Locks::EachCall,
+                (.., true) => Locks::MpiIo,
+                (.., false) => Locks::Program,
             };
-            let hint = if pointer {
-                "ranks take the pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
-            } else if each {
-                "MPI_File_set_atomicity(file, 0): with the default, ranks that write different bytes need no locks; where it is not set, the file system is taken \
-                 for one that needs them (NFS): use a parallel one"
-            } else if inside {
-                "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
-            } else {
-                "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
-            };
-            let evidence = files(grid, &shortened).into_iter().collect();
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
-            let mut found = finding(code, title, evidence, hint);
-            found.about.reason = match (pointer, each) {
-                (true, _) => Some(Reason::SharedFilePointer),
-                (false, true) => Some(Reason::AtomicMode),
-                (false, false) => None,
+            let words = |lost| words::lock_waits(locks, time, calls, lost);
+            let mut claim = Claim::on_files(grid, code, shortened, words);
+            claim.finding.about.reason = match locks {
+                Locks::SharedPointer => Some(Reason::SharedFilePointer),
+                Locks::EachCall => Some(Reason::AtomicMode),
+                Locks::MpiIo | Locks::Program => None,
             };
-            out.push(Claim::new(found, shortened));
+            out.push(claim);
         }
     }
     out

@@ -1,12 +1,12 @@
 //! Collective calls that held their ranks far longer than others like them.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Part of the time that the ranks are in a call, below which one has come late to it.
@@ -79,28 +79,23 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
     let inside = grid.longest_inside(held.at, held.took_ns, held.file);
     let less = held.took_ns - held.usual_ns - inside;
     let (shortened, read, written) = meanwhile(grid, held);
-    let title = format!(
-        "one collective {} blocked {} for {}, {} after the job's start; peers take {}",
-        held.class.singular(),
-        show::counted(held.ranks as u64, "rank"),
-        show::duration(held.took_ns as u64),
-        show::moment(held.at),
-        show::duration(held.usual_ns as u64)
-    );
-    let words = format!(
-        "on {file}; system calls inside read {} and wrote {}, and took at most {} on one rank",
-        show::bytes(read),
-        show::bytes(written),
-        show::duration(inside as u64)
-    );
     let about = About {
-        file: Some(file),
+        file: Some(file.clone()),
         span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
         ..About::default()
     };
-    let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
-                metadata flushes), and whether the delay recurs";
-    let claim = Claim::new(finding(Code::LONG_COLLECTIVE, title, vec![Evidence::of(words, about)], hint), shortened);
+    let of = words::LongCollective {
+        file: &file,
+        class: held.class,
+        ranks: held.ranks as u64,
+        took_ns: held.took_ns as u64,
+        at_ns: held.at,
+        usual_ns: held.usual_ns as u64,
+        read,
+        written,
+        inside_ns: inside as u64,
+    };
+    let claim = Claim::new(Finding::new(Code::LONG_COLLECTIVE, words::long_collective(&of, about)), shortened);
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 

@@ -1,13 +1,13 @@
 //! A rank that is in calls for far longer than the others, who have less to do or nothing and wait: log lines of rank 0, a file that one reads for
 //! all. By time, where bytes say nothing.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Times the mean of the others that it takes at least.
@@ -52,12 +52,6 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         }
     }
     let name = grid.run.process_name(process);
-    let title = format!(
-        "{name} spends {} in {} (others: {} on average), and the others wait",
-        show::duration(mine as u64),
-        class.plural(),
-        show::duration(others as u64)
-    );
     let of = grid.run.process(process);
     let about = About {
         rank: of.map(|process| process.rank).filter(|&rank| rank >= 0),
@@ -65,13 +59,7 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         time_ns: Some(mine as u64),
         ..About::default()
     };
-    let words = format!(
-        "{} of the {} that all ranks spend in {}",
-        show::duration(mine as u64),
-        show::duration(of_rank.values().sum::<f64>() as u64),
-        class.plural()
-    );
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "move this I/O to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
-    Some(Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened))
+    let all = of_rank.values().sum::<f64>();
+    let times = [mine, others, all].map(|ns| ns as u64);
+    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer(&name, class, times, about, lost)))
 }

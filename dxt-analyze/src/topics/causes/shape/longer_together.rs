@@ -2,14 +2,15 @@
 //! and the others. Within calls of MPI-IO too, as far as the ranks that move bytes there move as many.
 
 use super::uneven::several;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
 use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest ranks that do as much as each other, for a few to stand off from most.
@@ -169,8 +170,10 @@ fn told(
         all
     };
     let (mine, others) = (times(true), times(false));
-    let middle = |all: &[f64]| show::duration(all.get(all.len() / 2).copied().unwrap_or_default() as u64);
-    let end = |ns: Option<&f64>| show::duration(ns.copied().unwrap_or_default() as u64);
+    let ends = |all: &[f64]| {
+        let at = |at: usize| all.get(at).copied().unwrap_or_default() as u64;
+        [at(0), at(all.len() / 2), at(all.len().saturating_sub(1))]
+    };
     let members: Vec<ProcessId> = slow.iter().copied().collect();
     let nodes: BTreeSet<u32> = members.iter().filter_map(|process| Some(run.process(*process)?.node)).collect();
     let one = nodes.first().filter(|_| nodes.len() == 1);
@@ -179,31 +182,18 @@ fn told(
         run.processes.iter().filter(|process| process.node == *node && process.rank >= 0).count() == slow.len()
     });
     let ranks = several(grid, &members).unwrap_or_else(|| show::counted(members.len() as u64, "process"));
-    let who = match &node {
-        Some(node) if whole => format!("all ranks of node {node} ({ranks})"),
-        // Where there is only one, it tells nothing.
-        Some(node) if run.nodes.len() > 1 => format!("{ranks}, all on node {node},"),
-        _ => ranks,
+    // Where there is only one, it tells nothing.
+    let tells = run.nodes.len() > 1;
+    let of = words::LongerTogether {
+        ranks,
+        node: node.as_deref().filter(|_| whole || tells).map(|node| (node, whole)),
+        class,
+        mine_ns: ends(&mine),
+        others_ns: ends(&others),
+        others: others.len() as u64,
     };
-    let title = format!(
-        "{who} spend {} each in {} (others: {} for as many bytes), and the others wait",
-        middle(&mine),
-        class.plural(),
-        middle(&others)
-    );
-    let about = About { node: node.filter(|_| run.nodes.len() > 1), ..About::default() };
-    let words = format!(
-        "{} to {}, compared with {} to {} on {} with as many bytes and calls",
-        end(mine.first()),
-        end(mine.last()),
-        end(others.first()),
-        end(others.last()),
-        show::counted(others.len() as u64, "other rank")
-    );
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare their offsets and files with other ranks', and check other load on hosts and \
-                network";
-    Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened)
+    let about = About { node: node.clone().filter(|_| tells), ..About::default() };
+    Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer_together(&of, about, lost))
 }
 
 #[cfg(test)]

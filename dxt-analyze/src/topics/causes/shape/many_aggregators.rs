@@ -1,14 +1,14 @@
 //! Small pieces that several aggregators write or read in one collective call, which storage serves one after another: one request with all of them
 //! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Aggregators whose times are steps, at least.
@@ -81,22 +81,10 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     let entries = shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
     let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / shortened.len().max(1) as u64;
     let name = grid.run.file_name(file).to_owned();
-    let title = format!(
-        "{} wait for each other in collective {} on {name}: storage serializes their requests of {}, {} each",
-        show::counted(most as u64, "aggregator"),
-        class.plural(),
-        show::bytes(bytes),
-        show::duration(mean as u64)
-    );
-    let words = format!(
-        "in {} the request times are 1, 2, and up to {most} times the time of one request",
-        show::counted(services.len() as u64, "collective call")
-    );
-    let about = About { file: Some(name), processes: Some(most as u64), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
-                MPI's own I/O";
-    Some(Claim::new(finding(Code::MANY_AGGREGATORS, title, evidence, hint), shortened))
+    let (aggregators, each_ns, calls) = (most as u64, mean as u64, services.len() as u64);
+    let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
+    let of = words::ManyAggregators { file: &name, class, aggregators, bytes, each_ns, calls };
+    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, shortened, |lost| words::many_aggregators(&of, about, lost)))
 }
 
 /// How long one is served, ns, if so many are served one after another.

@@ -3,14 +3,14 @@
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
-use crate::findings::{Code, Evidence};
+use crate::findings::Code;
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
@@ -46,17 +46,6 @@ struct Use {
     read: u64,
     written: u64,
     removed: bool,
-}
-
-/// A kind of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Written, perhaps read, and removed.
-    Temporary,
-    /// Read, once or twice.
-    Read,
-    /// Written, once or twice.
-    Written,
 }
 
 /// One for each kind of which there are many.
@@ -168,48 +157,10 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     if shortened.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
         return None;
     }
-    let count = mine.len() as u64;
-    let each = |sum: (u64, f64)| show::duration((sum.1 / sum.0.max(1) as f64) as u64);
-    let size = show::bytes(bytes / opens.0.max(1));
-    let title = match kind {
-        Kind::Temporary if bytes == 0 => format!(
-            "{} are created and removed empty: {} for each",
-            show::counted(count, "temporary file"),
-            show::duration((time / count as f64) as u64)
-        ),
-        Kind::Temporary => format!(
-            "{} are created, used and removed: {} for each, {size} moved per open",
-            show::counted(count, "temporary file"),
-            show::duration((time / count as f64) as u64)
-        ),
-        Kind::Read => format!(
-            "{} are opened and read individually, {size} per open: an open takes {}, a read {}",
-            show::counted(count, "small file"),
-            each(opens),
-            each(moves)
-        ),
-        Kind::Written => format!(
-            "{} are opened and written individually, {size} per open: an open takes {}, a write {}",
-            show::counted(count, "small file"),
-            each(opens),
-            each(moves)
-        ),
-    };
-    let hint = match kind {
-        Kind::Temporary => {
-            "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file"
-        }
-        Kind::Read => {
-            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), or copy the files to the node's own disk or /dev/shm first, and read large pieces"
-        }
-        Kind::Written => {
-            "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once"
-        }
-    };
-    let words = format!("{} in {} on these files", show::duration(time as u64), show::counted(calls_of(&mine), "call"));
-    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    let (files, calls) = (mine.len() as u64, calls_of(&mine));
+    let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
-    Some(Claim::new(finding(code, title, evidence, hint), shortened))
+    Some(Claim::on_files(grid, code, shortened, |lost| words::many_files(&of, lost)))
 }
 
 /// Whether files are read or written in a go.

@@ -1,13 +1,13 @@
 //! Ranks for which all others wait in MPI's own collective calls, since they compute longer, not since their I/O is slow.
 
 use super::who_is_late::{Meeting, by_turns, first_quartile, late};
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Work;
+use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
 /// Fewest ranks of which one is late.
@@ -19,9 +19,6 @@ const MOSTLY: f64 = 0.7;
 
 /// Part of their lateness that the others must wait where all meet, in the middle.
 const MAY_BE: f64 = 0.5;
-
-/// Where they meet.
-const MEET: &str = "synchronization points (MPI_Barrier, MPI_Allreduce, ...)";
 
 /// Those that cost most.
 #[must_use]
@@ -47,9 +44,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         return None;
     }
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
-        let besides = "the delay excludes I/O time: its cause is not I/O";
-        return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
+        return by_turns(&meetings).map(|of| of.claim(words::Place::Points, meetings.len()));
     }
     // Who is in calls for longer than others does not wait for them meanwhile.
     let waited = |(number, ..): &(usize, f64, f64)| {
@@ -64,22 +59,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if found.may_be_chance(&meetings) && found.saves_ns < super::late::matters_ns(grid) {
         return None;
     }
-    let (name, one, about) = found.named(grid.run);
-    let (comes, it, does) =
-        if one { ("arrives", "it", "computes or waits") } else { ("arrive", "they", "compute or wait") };
-    let title = format!(
-        "{name} {comes} last at {} of {} {MEET}: the others wait {} while {it} {does} for messages",
-        show::count(times as u64),
-        show::count(meetings.len() as u64),
-        show::duration(found.saves_ns as u64)
-    );
-    let about = About { calls: Some(times as u64), ..about };
-    let whose = if one { "its" } else { "their" };
-    let words = "the delay excludes I/O that takes longer than on other ranks: its cause is not I/O".to_owned();
-    let hint = format!(
-        "give {name} less to compute, or find out what slows {whose} computing (another process on its cores, a slower node)"
-    );
-    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let about = About { calls: Some(of.times), ..about };
+    let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words::late_to_meet(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 

@@ -1,13 +1,13 @@
 //! Files that ranks open together again and again: an open of MPI-IO is a meeting of all ranks, and each asks for the file.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -64,22 +64,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let opens = mine.iter().map(|of| of.opens).max()?;
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
     let path = grid.run.file_name(file).to_owned();
-    let title = format!(
-        "{path} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
-        show::count(opens),
-        show::counted(mine.len() as u64, "process"),
-        show::duration((library_ns / opens.max(1) as f64) as u64)
-    );
     let inside_ns: f64 = mine.iter().map(|of| of.inside_ns).sum::<f64>() / mine.len().max(1) as f64;
-    let words = format!(
-        "per process {} in system calls, {} in waiting for other processes and MPI-IO's own work",
-        show::duration(inside_ns as u64),
-        show::duration((library_ns - inside_ns).max(0.0) as u64)
-    );
-    let about = About { file: Some(path), calls: Some(opens), ..About::default() };
-    let hint =
-        "open the file once and keep it open across steps: MPI_File_sync makes written data visible to other processes";
+    let about = About { file: Some(path.clone()), calls: Some(opens), ..About::default() };
+    let words = words::reopened_together(&path, (opens, mine.len() as u64), library_ns, inside_ns, about);
     let waiting_ns = outside(file);
-    let claim = Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened);
+    let claim = Claim::new(Finding::new(Code::REPEATED_OPENS, words), shortened);
     Some(Claim { waiting_ns, ..claim })
 }

@@ -1,15 +1,15 @@
 //! Collective calls that all go through fewer processes than there are, since a hint of the program says so.
 
 use super::many_aggregators::SMALL_CALL;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, Hint as HintOf, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
@@ -63,20 +63,8 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| data(entry) && entry.leaf && entry.inside);
     let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
     let name = grid.run.file_name(file).to_owned();
-    let title = format!(
-        "{} for the collective calls of {} on {name}: hint {key}={asked} limits the number",
-        show::counted(aggregators.len() as u64, "aggregator"),
-        show::counted(callers.len() as u64, "rank")
-    );
-    let about = About { file: Some(name), processes: Some(aggregators.len() as u64), ..About::default() };
-    let words = format!("{could} aggregators could read and write at the same time");
-    let hint = if key == "cb_nodes" {
-        format!(
-            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or omit both hints: the default is one aggregator per node"
-        )
-    } else {
-        format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
-    };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(Code::ASKED_AGGREGATORS, title, evidence, &hint), shortened))
+    let (aggregators, ranks) = (aggregators.len() as u64, callers.len() as u64);
+    let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
+    let of = words::AskedAggregators { file: &name, aggregators, ranks, key, asked, could };
+    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, shortened, |lost| words::asked_aggregators(&of, about, lost)))
 }

@@ -1,14 +1,14 @@
 //! Ranks that read or write one after another in some phases of a run whose other I/O goes on at the same time: by the whole run's time nothing is serial.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, waited};
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest ranks that take turns: two or three do by chance.
@@ -69,38 +69,24 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let ranks = found.iter().map(|of| of.ranks).max()?;
     let files: BTreeSet<FileId> = found.iter().flat_map(|of| &of.files).copied().collect();
     let file = grid.run.file_name(*files.first()?).to_owned();
-    let what = match (found.iter().any(|of| of.reads), found.iter().any(|of| of.writes)) {
-        (true, true) => "read and write",
-        (true, false) => "read",
-        _ => "write",
-    };
-    let on = match files.len() as u64 {
-        1 => file.clone(),
-        many => format!("{file} and {}", show::counted(many - 1, "other file")),
-    };
-    let groups = match found.iter().map(|of| of.groups).max() {
-        Some(many) if many > 1 => format!(", in {many} groups at the same time,"),
-        _ => String::new(),
-    };
-    let title = format!(
-        "{}{groups} {what} one at a time in {}, each when the previous rank ends: {on}",
-        show::counted(ranks as u64, "rank"),
-        show::counted(found.len() as u64, "phase"),
-    );
     let calls = found.iter().fold(0_u64, |sum, of| sum.saturating_add(of.calls));
-    let about = About { file: Some(file), calls: Some(calls), ..About::default() };
-    let words = format!(
-        "{} reads and writes in these phases; in parallel they would finish {} sooner",
-        show::count(calls),
-        show::duration(waits_ns as u64)
-    );
-    let names = files.iter().skip(1).take(NAMED_EXAMPLES);
-    let names = names.map(|file| Evidence::from(format!("also on {}", grid.run.file_name(*file))));
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(names).collect();
-    let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
+    let about = About { file: Some(file.clone()), calls: Some(calls), ..About::default() };
+    let others = files.iter().skip(1).take(NAMED_EXAMPLES);
+    let of = words::Serialized {
+        ranks: ranks as u64,
+        groups: found.iter().map(|of| of.groups).max().unwrap_or(0),
+        phases: found.len() as u64,
+        reads: found.iter().any(|of| of.reads),
+        writes: found.iter().any(|of| of.writes),
+        file: &file,
+        files: files.len() as u64,
+        others: others.map(|file| grid.run.file_name(*file)).collect(),
+        calls,
+        saves_ns: waits_ns as u64,
+    };
     (waits_ns > 0.0).then(|| Claim {
         waiting_ns: waits_ns,
-        ..Claim::new(finding(Code::SERIALISED, title, evidence, hint), Vec::new())
+        ..Claim::new(Finding::new(Code::SERIALISED, words::serialized(&of, about)), Vec::new())
     })
 }
 

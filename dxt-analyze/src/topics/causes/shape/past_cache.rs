@@ -1,13 +1,13 @@
 //! Reads and writes that wait for storage each, since the file was opened so: O_SYNC and O_DSYNC, and small ones past the page cache.
 
-use crate::findings::{Code, Evidence};
+use crate::findings::Code;
 use crate::model::Manner;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Octave of the longest request that waits more than it moves: less than 256 KiB.
@@ -83,48 +83,25 @@ fn sums(
     (!found.shortened.is_empty()).then_some(found)
 }
 
-fn each(found: &Found) -> (String, String) {
-    let calls = found.calls.max(1);
-    (show::bytes(found.bytes / calls), show::duration((found.time_ns / calls as f64) as u64))
-}
-
-fn evidence(grid: &Grid<'_>, found: &Found) -> Vec<Evidence> {
-    let mut by: BTreeMap<Manner, u64> = BTreeMap::new();
+/// Returns the calls as facts for words, and their savings.
+fn uncached(grid: &Grid<'_>, class: Class, found: Found) -> (words::Uncached, Shortened) {
+    let mut flags: BTreeMap<Manner, u64> = BTreeMap::new();
     for (index, _) in &found.shortened {
         let entry = grid.entries.get(*index as usize);
         if let Some((entry, stream)) = entry.and_then(|entry| Some((entry, grid.stream(entry)?))) {
-            add(by.entry(stream.manner).or_default(), entry.cell.calls);
+            add(flags.entry(stream.manner).or_default(), entry.cell.calls);
         }
     }
-    let opened = by.iter().map(|(manner, calls)| format!("{} with {}", show::counted(*calls, "call"), manner.names()));
-    let words = format!("{} in total; {}", show::duration(found.time_ns as u64), opened.collect::<Vec<_>>().join(", "));
-    std::iter::once(Evidence::from(words)).chain(files(grid, &found.shortened)).collect()
+    let Found { calls, bytes, time_ns, shortened } = found;
+    (words::Uncached { class, calls, bytes, time_ns, flags }, shortened)
 }
 
 fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
-    let (bytes, time) = each(&found);
-    let title = format!(
-        "{} of {bytes} {} for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
-        show::counted(found.calls, "write"),
-        show::agree(found.calls, "waits", "wait")
-    );
-    let hint = "open without O_SYNC and O_DSYNC, and call fsync once where data must be safe: at the end of a step, a checkpoint, a transaction";
-    let evidence = evidence(grid, &found);
-    Claim::new(finding(Code::WRITTEN_THROUGH, title, evidence, hint), found.shortened)
+    let (of, shortened) = uncached(grid, Class::Write, found);
+    Claim::on_files(grid, Code::WRITTEN_THROUGH, shortened, |lost| words::written_through(&of, lost))
 }
 
 fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
-    let (bytes, time) = each(&found);
-    let title = format!(
-        "{} of {bytes} {} the page cache, {time} each: the files were opened with O_DIRECT",
-        class.counted(found.calls),
-        show::agree(found.calls, "bypasses", "bypass")
-    );
-    let hint = if class == Class::Read {
-        "open without O_DIRECT, so that the page cache reads ahead and holds the data; or read some MiB at once, with several requests in flight"
-    } else {
-        "open without O_DIRECT, so that the page cache gathers small writes; or write some MiB at once, with several requests in flight"
-    };
-    let evidence = evidence(grid, &found);
-    Claim::new(finding(Code::PAST_CACHE, title, evidence, hint), found.shortened)
+    let (of, shortened) = uncached(grid, class, found);
+    Claim::on_files(grid, Code::PAST_CACHE, shortened, |lost| words::past_cache(&of, lost))
 }

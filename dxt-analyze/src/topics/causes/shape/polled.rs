@@ -1,16 +1,17 @@
 //! Processes that wait by asking again and again: for a lock file that another holds (an open with `O_EXCL` fails with `EEXIST`), for a lock on a file
 //! (`EAGAIN`), or for a file that another makes (`ENOENT`). The calls are short; the time lies between them.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
 use crate::topics::causes::replay::Shortened;
+use crate::words::common::Who;
+use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// From one of them to the next at most, ns, on the mean: who asks less often does something else, as a program that looks for a stop file after each step.
@@ -22,23 +23,12 @@ const WORKS: f64 = 0.25;
 /// Part of all waiting that is for one file, to name it.
 const MOST: f64 = 0.8;
 
-/// What is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// That a file is gone.
-    Lock,
-    /// That nobody holds a lock on it.
-    Held,
-    /// That it is there.
-    File,
-}
-
 impl What {
     /// What a call waits for that failed like this: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`, the same numbers on all of Linux.
     fn of(class: Class, errno: u16) -> Option<Self> {
         match (class, errno) {
-            (Class::Open, 17) => Some(Self::Lock),
-            (Class::Lock, 11 | 13) => Some(Self::Held),
+            (Class::Open, 17) => Some(Self::LockFile),
+            (Class::Lock, 11 | 13) => Some(Self::Lock),
             (_, 2) => Some(Self::File),
             _ => None,
         }
@@ -49,8 +39,8 @@ impl What {
     /// Calls that fail in a wait, at least: who finds a file there once, or not there a few times, may go on without it; who is refused a lock does not.
     const fn fewest(self) -> u64 {
         match self {
-            Self::Held => 2,
-            Self::Lock => 4,
+            Self::Lock => 2,
+            Self::LockFile => 4,
             Self::File => 8,
         }
     }
@@ -152,18 +142,18 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     }
     for entry in grid.entries.iter().filter(own) {
         let finds = grid.stream(entry).is_some_and(|stream| !stream.failed);
-        for what in [What::Lock, What::Held, What::File] {
+        for what in [What::LockFile, What::Lock, What::File] {
             let Some(of) = out.get_mut(&(entry.process, entry.file, what)).filter(|_| finds) else { continue };
             let answers = match what {
-                What::Lock => entry.class == Class::Open,
+                What::LockFile => entry.class == Class::Open,
                 // Who asks takes other locks of the file meanwhile (SQLite): it has what it wants when it writes.
-                What::Held => entry.class == Class::Write,
+                What::Lock => entry.class == Class::Write,
                 What::File => matches!(entry.class, Class::Open | Class::Metadata),
             };
             if answers {
                 of.found.insert(entry.slot);
             }
-            if answers || what == What::Held && entry.class == Class::Lock {
+            if answers || what == What::Lock && entry.class == Class::Lock {
                 of.ends.insert(entry.slot);
             }
         }
@@ -215,7 +205,7 @@ impl Others {
         let most = between as f64 * WORKS;
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
         // Who was refused a lock looks around before it asks again (SQLite: at the journal).
-        let elsewhere = if what == What::Held { 0 } else { elsewhere };
+        let elsewhere = if what == What::Lock { 0 } else { elsewhere };
         busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
     }
 }
@@ -268,54 +258,6 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
     let all: f64 = waited.by_file.values().sum();
     let one = *on_file >= all * MOST;
     let name = grid.run.file_name(*file).to_owned();
-    let who = match waited.by_process.len() {
-        1 => format!("{} waits", grid.run.process_name(*longest)),
-        many => format!("{} wait", show::counted(many as u64, "process")),
-    };
-    let (things, files) = (waited.by_file.len() as u64, if one { name.clone() } else { String::new() });
-    let (title, hint) = match what {
-        What::Lock => (
-            format!(
-                "{who} up to {} for {} of another process and {}: {} fail because the file exists",
-                show::duration(*most as u64),
-                if one { format!("the lock file {files}") } else { show::counted(things, "lock file") },
-                if waited.by_process.len() == 1 { "polls" } else { "poll" },
-                show::counted(waited.calls, "open")
-            ),
-            "hold the lock file only while the guarded data change, or let one process do the guarded work for all (MPI_Gather); if a lock is needed, \
-             an fcntl lock on the bytes wakes the waiting process as soon as the lock is free",
-        ),
-        What::Held => (
-            format!(
-                "{who} up to {} for locks on {} held by other processes and {}: {} fail",
-                show::duration(*most as u64),
-                if one { files } else { show::counted(things, "file") },
-                if waited.by_process.len() == 1 { "polls" } else { "poll" },
-                show::counted(waited.calls, "lock call")
-            ),
-            "let one process write for all, or hold locks for less time: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
-             process, merged at the end)",
-        ),
-        What::File => (
-            format!(
-                "{who} up to {} for {} and {}: {} find no file",
-                show::duration(*most as u64),
-                if one {
-                    format!("{files} (created by another process)")
-                } else {
-                    format!("{} (created by other processes)", show::counted(things, "file"))
-                },
-                if waited.by_process.len() == 1 { "polls" } else { "poll" },
-                show::counted(waited.calls, "call")
-            ),
-            "create the file earlier, or do other work while waiting; within one job, send a message (MPI, a pipe, a socket): it arrives at once \
-             and does not load the metadata server",
-        ),
-    };
-    let words = format!(
-        "{} in total in these calls and between them, with little other I/O; computing in between is not recorded",
-        show::duration(all as u64)
-    );
     let rank = grid
         .run
         .process(*longest)
@@ -323,13 +265,22 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
         .filter(|rank| *rank >= 0 && waited.by_process.len() == 1);
     let about = About {
         rank,
-        file: one.then_some(name),
+        file: one.then(|| name.clone()),
         calls: Some(waited.calls),
         processes: Some(waited.by_process.len() as u64),
         ..About::default()
     };
+    let of = words::Polled {
+        what,
+        who: Who::of(waited.by_process.len(), grid.run.process_name(*longest)),
+        file: one.then_some(name.as_str()),
+        files: waited.by_file.len() as u64,
+        calls: waited.calls,
+        longest_ns: *most as u64,
+        all_ns: all as u64,
+    };
     let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
     let waiting_ns = (most - in_calls).max(0.0);
-    let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), waited.shortened);
+    let claim = Claim::new(Finding::new(Code::POLLED, words::polled(&of, about)), waited.shortened);
     Some(Claim { waiting_ns, ..claim })
 }

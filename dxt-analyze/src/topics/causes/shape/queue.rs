@@ -3,15 +3,15 @@
 
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::sum::Sum;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::served::Served;
 use crate::topics::causes::replay::{Shortened, Work};
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls in flight on a target from which they may queue.
@@ -95,40 +95,26 @@ pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
 }
 
 fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
-    let what = queue.class.plural();
-    let targets = match (queue.targets, queue.steps) {
-        (1, false) => format!("OST {}", queue.target),
-        (1, true) => "one OST at a time".to_owned(),
-        (many, false) => format!("{many} OSTs"),
-        (many, true) => format!("{many} OSTs at a time"),
-    };
-    let each = if queue.targets == 1 { "" } else { " on each" };
-    let have = match queue.stripes {
-        Some(count) => format!("; the files have {} each", show::counted(u64::from(count), "stripe")),
-        None => String::new(),
-    };
-    let long = match queue.waits {
-        Some(part) if queue.slower < SLOWER => format!("{:.0} % of their time in the queue", part * 100.0),
-        _ => format!("{:.1} times as long as the fastest", queue.slower),
-    };
-    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}{have}", queue.in_flight);
     // Where files have more stripes than calls meet at a time, more would not help.
     let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
-    let hint = if wide {
-        "let ranks start at different stripes, or let one rank read shared data and broadcast it: requests hit few of the files' stripes at a time".to_owned()
-    } else {
-        format!(
-            "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
-            queue.enough
-        )
+    let cost = match queue.waits {
+        Some(part) if queue.slower < SLOWER => words::QueueCost::Share(part),
+        _ => words::QueueCost::Times(queue.slower),
+    };
+    let of = words::Queued {
+        class: queue.class,
+        targets: queue.targets as u64,
+        target: queue.target,
+        steps: queue.steps,
+        in_flight: queue.in_flight,
+        cost,
+        stripes: queue.stripes,
+        enough: queue.enough,
+        wide,
     };
     let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
-    let evidence = Evidence::of(
-        format!("{} used, {:.0} would suffice", show::counted(queue.targets as u64, "OST"), queue.enough),
-        about,
-    );
-    let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
-    Claim { is_load: true, ..Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened) }
+    let words = |lost| words::few_targets(&of, about, lost);
+    Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.shortened, words) }
 }
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer

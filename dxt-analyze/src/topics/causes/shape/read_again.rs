@@ -1,14 +1,14 @@
 //! Bytes that processes read again where only counters tell: who reads more bytes of a file than lie before the last one that it reads has read some
 //! twice, whichever they are (the pigeonhole principle).
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, Process, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
@@ -74,27 +74,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
     let shortened: Shortened =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
-    let title = format!(
-        "{} ({:.1} %) of the bytes read had been read before by the same process",
-        show::bytes(bytes),
-        share * 100.0
-    );
     let name = &grid.run.file(file)?.name;
-    let who = if readers > 1 {
-        format!("{} read", show::counted(readers, grid.run.worker_name()))
-    } else {
-        "a process reads".to_owned()
-    };
-    let words = format!(
-        "{name}: {who} {} from the first {}: counters prove repeated reads, but not of which bytes",
-        show::bytes(reads.bytes),
-        show::counted(reads.until, "byte")
-    );
     let about = About { file: Some(name.clone()), ..About::default() };
-    let mut evidence = vec![Evidence::of(words, about)];
-    evidence.extend(files(grid, &shortened));
-    let hint = "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay cached";
-    (!shortened.is_empty()).then(|| Claim::new(finding(Code::REREAD, title, evidence, hint), shortened))
+    let of = words::ReadAgain {
+        bytes,
+        share,
+        file: name,
+        readers: (readers > 1).then(|| (readers, grid.run.worker_name())),
+        read: reads.bytes,
+        until: reads.until,
+    };
+    let words = |lost| words::read_again(&of, about, lost);
+    (!shortened.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, shortened, words))
 }
 
 /// What a process reads of files by calls that have counters only.

@@ -1,14 +1,15 @@
 //! Blocks that a process reads and then overwrites in whole, so soon that it cannot have looked at them: the reads bring nothing, if what is written
 //! does not depend on them. It may, as far as few bytes are changed in a block: then these are all that must be written.
 
-use crate::findings::{About, Code, Evidence, Severity};
+use crate::findings::{About, Code, Severity};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::read_before::Pairs;
 use crate::topics::causes::replay::Shortened;
+use crate::words::common::Who;
+use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,31 +55,19 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
             shortened.push((index, usual * part(&key, of).min(1.0)));
         }
     }
-    let who = match by_process.first_key_value() {
-        Some((process, _)) if by_process.len() == 1 => format!("{} reads", grid.run.process_name(*process)),
-        _ => format!("{} read", show::counted(by_process.len() as u64, "process")),
-    };
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
     let name = grid.run.file_name(*file).to_owned();
-    let on = match names.len() {
-        1 => name.clone(),
-        many => show::counted(many as u64, "file"),
+    let about =
+        About { file: Some(name.clone()), calls: Some(all.at_once), bytes: Some(all.bytes), ..About::default() };
+    let first = by_process.keys().next().map(|process| grid.run.process_name(*process)).unwrap_or_default();
+    let of = words::ReadBefore {
+        who: Who::of(by_process.len(), first),
+        files: names.len() as u64,
+        file: &name,
+        blocks: all.at_once,
+        bytes: all.bytes,
+        between_ns: all.between_ns,
     };
-    let overwrite = if by_process.len() == 1 { "overwrites" } else { "overwrite" };
-    let title = format!(
-        "{who} {} of {on} and {overwrite} each whole block right away: {} of reads may be unnecessary",
-        show::counted(all.at_once, "block"),
-        show::bytes(all.bytes)
-    );
-    let each = |sum: u64| sum / all.at_once.max(1);
-    let words = format!(
-        "{} on average from the end of a read to the write of the same {}: too short to look at all bytes; whether some bytes stay the same is not recorded",
-        show::duration(each(all.between_ns)),
-        show::bytes(each(all.bytes))
-    );
-    let about = About { file: Some(name), calls: Some(all.at_once), bytes: Some(all.bytes), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
-    let claim = Claim::new(finding(Code::READ_BEFORE, title, evidence, hint), shortened);
+    let claim = Claim::on_files(grid, Code::READ_BEFORE, shortened, |lost| words::read_before(&of, about, lost));
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

@@ -1,13 +1,13 @@
 //! Files that a process opens again and again: by what the opens and closes cost, however few they are.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that a process opens a file, at least.
@@ -52,39 +52,26 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let processes = opens.keys().map(|(process, _)| process).collect::<BTreeSet<_>>().len() as u64;
     let name = grid.run.file(dearest)?.name.clone();
     let mut theirs = grid.entries.iter().filter(|entry| by.contains_key(&entry.file) && counts(entry));
-    let (opened, it, things) = if theirs.all(|entry| grid.lists(entry)) {
-        ("listed", "an opendir", "folder")
-    } else {
-        ("opened", "an open", "file")
-    };
-    let which = if alone {
-        format!("{name} is {opened} {} times", show::count(count))
-    } else {
-        let each = show::count(count / opens.len().max(1) as u64);
-        format!("{} are {opened} {each} times each", show::counted(by.len() as u64, things))
-    };
+    let listed = theirs.all(|entry| grid.lists(entry));
     let sum = |which: usize| {
         let theirs = by.keys().filter_map(|file| times.get(file)).filter_map(|of| of.get(which));
         theirs.fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1))
     };
     let (opening, closing) = (sum(0), sum(1));
-    let takes =
-        |what: &str, of: (u64, f64)| format!("{what} takes {}", show::duration((of.1 / of.0.max(1) as f64) as u64));
     let dear = (opening.1 + closing.1) * TELLS;
-    let what = match (opening.1 >= dear, closing.1 >= dear) {
-        (_, false) => takes(it, opening),
-        (false, true) => takes("a close", closing),
-        (true, true) => format!("{}, {}", takes(it, opening), takes("a close", closing)),
+    let of = words::Reopened {
+        listed,
+        file: alone.then_some(name.as_str()),
+        files: by.len() as u64,
+        opens: count,
+        pairs: opens.len() as u64,
+        processes,
+        opening: (opening.1 >= dear || closing.1 < dear).then_some(opening),
+        closing: (closing.1 >= dear).then_some(closing),
+        again_ns: all as u64,
     };
-    let title = format!("{which} by {}: {what}", show::counted(processes, "process"));
-    let words = format!("{} in opens and closes after the first of each process", show::duration(all as u64));
-    let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
-    let hint = if opened == "listed" {
-        "list the folder once and cache the names, or keep an index of created files; put fewer entries into a folder"
-    } else {
-        "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
-                each open queries the metadata server, and closing writes the cache back"
-    };
+    let about = About { file: alone.then(|| name.clone()), calls: Some(count), ..About::default() };
+    let words = words::reopened(&of, about);
     let shortened = by.into_values().flatten().collect();
-    Some(Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened))
+    Some(Claim::new(Finding::new(Code::REPEATED_OPENS, words), shortened))
 }

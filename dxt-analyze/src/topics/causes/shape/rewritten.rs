@@ -1,14 +1,14 @@
 //! Small files that a process writes anew again and again: a state, an index, a log that is kept as a whole. Each time all of it goes to storage,
 //! however little of it has changed.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 
 /// Times that it is opened and written, at least.
@@ -63,15 +63,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let ((process, file), shortened) = shortened.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
     let of = by.get(&(process, file))?;
     let name = grid.run.file_name(file).to_owned();
-    let title = format!(
-        "{} rewrites {name} {} times: {} in total for a file of {}",
-        grid.run.process_name(process),
-        show::count(of.opens),
-        show::bytes(of.written),
-        show::bytes(of.until)
-    );
-    let words = format!("{} in opens, writes and other calls on this file", show::duration(cost(&shortened) as u64));
-    let about = About { file: Some(name), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
-    let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
-    Some(Claim::new(finding(Code::REWRITTEN, title, vec![Evidence::of(words, about)], hint), shortened))
+    let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
+    let of = words::Rewritten {
+        process: &grid.run.process_name(process),
+        file: &name,
+        opens: of.opens,
+        written: of.written,
+        bytes: of.until,
+        time_ns: cost(&shortened) as u64,
+    };
+    Some(Claim::new(Finding::new(Code::REWRITTEN, words::rewritten(&of, about)), shortened))
 }

@@ -1,15 +1,15 @@
 //! Processes that a parent begins in rounds, the next when all of the last have ended: in a round all wait for the one that has most to do.
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
 /// Rounds in which one has more than its share, at least, and part of those in which anybody moves bytes.
@@ -79,16 +79,8 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
     let shortened: Shortened =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
-    let does = if class == Class::Read { "reads" } else { "writes" };
-    let title = format!(
-        "in {} of {}, one of {processes} processes {does} {:.1} times the mean, and the others wait",
-        show::count(times.len() as u64),
-        show::counted(any as u64, "round"),
-        median(&mut times)?
-    );
-    let about = About { calls: Some(any as u64), ..About::default() };
-    let words = "a parent starts the processes of a round when the processes of the previous round have ended";
-    let evidence = std::iter::once(Evidence::of(words.into(), about)).chain(files(grid, &shortened)).collect();
-    let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
-    Some(Claim::new(finding(Code::BYTE_IMBALANCE, title, evidence, hint), shortened))
+    let (uneven, rounds, processes) = (times.len() as u64, any as u64, processes as u64);
+    let of = words::Rounds { class, uneven, rounds, processes, times: median(&mut times)? };
+    let about = About { calls: Some(rounds), ..About::default() };
+    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, |lost| words::uneven_rounds(&of, about, lost)))
 }

@@ -1,11 +1,11 @@
 //! Seeks by what they cost: of a C stream each throws the buffer away, so that the next read or write goes to storage for a whole one.
 
-use crate::findings::{Code, Evidence};
+use crate::findings::Code;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use trace_format::op::{Layer, OpClass};
 
 /// Fewest seeks.
@@ -34,25 +34,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if calls < MANY || shortened.is_empty() {
         return None;
     }
-    let each = show::duration((time / calls as f64) as u64);
-    let (title, hint) = if of_streams > calls / 2 {
-        (
-            format!("{} in C streams take {each} each: a seek discards the buffer", show::counted(calls, "seek")),
-            "read and write in file order, or read large pieces and select in memory; if records lie far apart, a smaller buffer (setvbuf) or \
-             pread(2) moves only the requested bytes",
-        )
-    } else {
-        (
-            format!("{} take {each} each", show::counted(calls, "seek")),
-            "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
-        )
-    };
-    let words = format!(
-        "{} in seeks; {} of the seeks {} in C streams",
-        show::duration(time as u64),
-        show::count(of_streams),
-        show::agree(of_streams, "is", "are")
-    );
-    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(Code::SEEK_PER_ACCESS, title, evidence, hint), shortened))
+    Some(Claim::on_files(grid, Code::SEEK_PER_ACCESS, shortened, |lost| {
+        words::seeks(calls, of_streams, of_streams > calls / 2, time, lost)
+    }))
 }

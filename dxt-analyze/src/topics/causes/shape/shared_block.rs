@@ -1,13 +1,13 @@
 //! A small block of a file that many ranks read: a header, or a table that each of them looks up.
 
 use super::behind_block;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,17 +40,10 @@ pub struct SharedBlock {
 #[must_use]
 pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
-    let title = format!(
-        "{} read the same {} at byte {} of {file}: {}",
-        show::counted(block.processes as u64, "process"),
-        show::bytes(block.range.1 - block.range.0),
-        block.range.0,
-        show::counted(block.calls, "read")
-    );
-    let hint = "let one rank read the block and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
-    let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
-    let words = "the block is small, and its server serves the reads one at a time".to_owned();
-    Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened)
+    let (offset, calls) = (Some(block.range.0), Some(block.calls));
+    let about = About { file: Some(file.clone()), offset, calls, ..About::default() };
+    let words = words::common_reads(&file, block.range, block.processes as u64, block.calls, about);
+    Claim::new(Finding::new(Code::COMMON_READS, words), block.shortened)
 }
 
 /// Blocks that at least half of the processes read: by small reads, or by longer ones of just the same bytes.

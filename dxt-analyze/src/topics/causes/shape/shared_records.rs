@@ -1,10 +1,10 @@
 //! Files whose record is one of several ranks: a Darshan log, or a trace with counters, says of these who was slowest, and how far ranks differ, but
 //! not each rank's share. Where one rank takes far longer in system calls than the mean of those that use the file, the others wait for it.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, Run, Within};
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
+use crate::words::shape::{self as words, Role};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
@@ -88,60 +88,32 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
     let (slowest, mean) = apart.times();
     let rank = apart.spread.slowest.rank;
     let name = run.file_name(apart.file).to_owned();
-    let for_all = apart.part() >= ALL;
-    let calls = if apart.inside { "system calls inside MPI-IO" } else { "calls" };
-    let users = u64::from(apart.spread.ranks);
-    let some = users < run.ranks();
-    let all = if some { run.some_ranks(users) } else { format!("all {}", show::counted(users, "rank")) };
-    let words = format!(
-        "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} and {} on average",
-        show::duration(slowest as u64),
-        show::bytes(apart.spread.slowest.bytes),
-        show::duration(mean as u64),
-        show::bytes(apart.spread.bytes.mean as u64)
-    );
     let about = About {
         rank: i32::try_from(rank).ok(),
-        file: Some(name),
+        file: Some(name.clone()),
         bytes: Some(apart.spread.slowest.bytes),
         time_ns: Some(slowest as u64),
         ..About::default()
     };
-    let evidence = vec![Evidence::of(words, about)];
-    let times = slowest / mean.max(1.0);
-    let share = apart.part() * 100.0;
-    let (code, title, hint, waiting_ns) = if for_all && apart.inside {
-        (
-            Code::AGGREGATORS,
-            format!(
-                "one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {}",
-                run.some_ranks(users)
-            ),
-            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for \
-             the system calls of this one",
-            // The geometric mean of what two of them and what many would save.
-            slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt(),
-        )
-    } else if for_all {
-        (
-            Code::ONE_RANK,
-            format!(
-                "rank {rank} moves {share:.0} % of the bytes of a file shared by {} while the others wait",
-                run.some_ranks(users)
-            ),
-            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
-            slowest - mean,
-        )
-    } else {
-        (
-            Code::TIME_IMBALANCE,
-            format!(
-                "rank {rank} takes {times:.1} times as long as the mean of {} on a shared file",
-                if some { run.some_ranks(users) } else { "all ranks".to_owned() }
-            ),
-            "compare the bytes to see whether the rank has more work or is slower; a trace (DXT) of another run shows which calls take the time",
-            slowest - mean,
-        )
+    let (code, role, waiting_ns) = match (apart.part() >= ALL, apart.inside) {
+        // The geometric mean of what two of them and what many would save.
+        (true, true) => (Code::AGGREGATORS, Role::Aggregator, slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt()),
+        (true, false) => (Code::ONE_RANK, Role::Mover, slowest - mean),
+        (false, _) => (Code::TIME_IMBALANCE, Role::Slow, slowest - mean),
     };
-    Claim { waiting_ns, outside_ns: waiting_ns, ..Claim::new(finding(code, title, evidence, hint), Vec::new()) }
+    let of = words::Slowest {
+        rank,
+        role,
+        file: &name,
+        inside: apart.inside,
+        users: u64::from(apart.spread.ranks),
+        ranks: run.ranks(),
+        bytes: apart.spread.slowest.bytes,
+        part: apart.part(),
+        time_ns: slowest,
+        mean_bytes: apart.spread.bytes.mean as u64,
+        mean_ns: mean,
+    };
+    let finding = Finding::new(code, words::slowest(&of, about));
+    Claim { waiting_ns, outside_ns: waiting_ns, ..Claim::new(finding, Vec::new()) }
 }

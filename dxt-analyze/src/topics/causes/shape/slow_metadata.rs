@@ -1,14 +1,14 @@
 //! Opens and other metadata calls that take longer than those of a server that is not busy.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::ProcessId;
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::kind_of_file::dearest;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
@@ -33,59 +33,21 @@ const SEVERAL: u64 = 3;
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = slow_metadata(grid)?;
     let on = dearest(grid, &found.shortened, is_metadata);
-    let each = |time: f64, calls: u64| show::duration((time / calls.max(1) as f64) as u64);
-    let on = on.map_or_else(String::new, |on| format!(", on {on}"));
-    let (most_calls, most_ns) = found.of_most;
-    let part = most_ns / found.time_ns.max(1.0);
+    let part = found.of_most.1 / found.time_ns.max(1.0);
     // A log has one time for all of them, and the importer puts it with the opens.
     let one_time = grid.run.was_log() && found.most == "open";
-    let title = if let Some(process) = found.alone {
-        let calls = show::counted(most_calls, &format!("{} call", found.most));
-        format!(
-            "{} alone makes {calls}, {} each{on}, and the others wait",
-            grid.run.process_name(process),
-            each(most_ns, most_calls)
-        )
-    } else if part >= MOSTLY && one_time {
-        format!(
-            "an open with its close and the file's other metadata calls takes {}{on}: {}",
-            each(most_ns, most_calls),
-            show::counted(most_calls, "open")
-        )
-    } else if part >= MOSTLY {
-        let article = if found.most.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-        let (name, calls) = (&found.most, show::counted(most_calls, "call"));
-        let rest = if most_calls == found.calls {
-            calls
-        } else {
-            format!("{calls}, {:.0} % of the time in metadata calls", part * 100.0)
-        };
-        format!("{article} {name} takes {}{on}: {rest}", each(most_ns, most_calls))
-    } else {
-        let (all, calls) = (each(found.time_ns, found.calls), show::counted(found.calls, "call"));
-        format!("metadata calls take {all} each, mostly in {}{on}: {calls} in total", found.several.join(" and "))
+    let alone = found.alone.map(|process| grid.run.process_name(process));
+    let what = match &alone {
+        Some(name) => words::Slow::OfRank(name),
+        None if part >= MOSTLY && one_time => words::Slow::OpensOfLog,
+        None if part >= MOSTLY => words::Slow::Mostly,
+        None => words::Slow::Several(&found.several),
     };
-    let hint = match found.most.as_str() {
-        _ if found.alone.is_some() => {
-            "distribute these calls over all ranks, or make them in a background thread while the others compute"
-        }
-        "stat" | "access" => {
-            "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
-        }
-        "unlink" | "rename" | "mkdir" | "rmdir" => {
-            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, remove old files in the background"
-        }
-        "close" => {
-            "close fewer files, and close them in a separate thread: closing waits until written data are on their way"
-        }
-        _ => {
-            "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"
-        }
-    };
+    let (calls, time_ns, most, of_most) = (found.calls, found.time_ns, found.most.as_str(), found.of_most);
+    let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on };
     let about = About { calls: Some(found.calls), ..About::default() };
-    let evidence = files(grid, &found.shortened).map(|files| Evidence::of(files.words().to_owned(), about));
-    let evidence = evidence.into_iter().collect();
-    Some(Claim::new(finding(Code::METADATA_SHARE, title, evidence, hint), found.shortened))
+    let words = |lost| words::slow_metadata(&of, about, lost);
+    Some(Claim::on_files(grid, Code::METADATA_SHARE, found.shortened, words))
 }
 
 /// Metadata calls that take longer than a server that is not busy.

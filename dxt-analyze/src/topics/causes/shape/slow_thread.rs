@@ -1,15 +1,15 @@
 //! One thread of a process that takes longer for its reads or writes than the others, which do the same: those wait for it, where they all meet.
 //! If it is the same one in most processes, it is by what it is, not by where it runs.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
 use crate::topics::causes::replay::{Shortened, Work};
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the processes with several threads in which the same one is slow, at least, to say so.
@@ -42,25 +42,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let waiting_ns = (saved - work.saved(grid, &shortened)).max(0.0);
     let (number, slow) = found.iter().max_by(|a, b| a.1.above.total_cmp(&b.1.above).then(b.0.cmp(a.0)))?;
     let times = found.values().map(|slow| slow.above).sum::<f64>() / found.len() as f64;
-    let which = format!("thread {} of the {} that {}", slow.place + 1, slow.of, verb(slow.class));
-    let who = match found.len() {
-        1 => format!("{which} in {} is", grid.run.process_name(*number)),
-        many if same => format!("{which} in each of {} is", show::counted(many as u64, "process")),
-        many => format!("one thread in each of {} is", show::counted(many as u64, "process")),
-    };
-    let title =
-        format!("{who} slow: {} take {:.1} times as long as in the other threads", slow.class.plural(), times.exp());
     let mut calls = 0;
     found.values().for_each(|slow| add(&mut calls, slow.calls));
-    let words = format!(
-        "{} by {}, p-value {:.0e}; thread {} of {}{}",
-        slow.class.counted(calls),
-        show::counted(found.len() as u64, "such thread"),
-        found.values().map(|slow| slow.p).fold(0.0, f64::max),
-        slow.tid,
-        grid.run.process_name(*number),
-        owns(grid, slow.own)
-    );
     let rank = grid.run.process(*number).map(|process| process.rank).filter(|rank| *rank >= 0 && found.len() == 1);
     let about = About {
         rank,
@@ -68,37 +51,28 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         calls: Some(calls),
         ..About::default()
     };
-    let hint = "check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let threads take the next piece when they finish one, rather than a fixed \
-                share each; swap the shares of two threads to see whether thread or share stays slow";
-    let claim = Claim::new(finding(Code::SLOW_THREAD, title, vec![Evidence::of(words, about)], hint), shortened);
+    let own = own_file(slow.own).map(|file| (grid.run.file_name(file), matches!(slow.own, Own::Part(_))));
+    let of = words::SlowThread {
+        class: slow.class,
+        number: slow.place + 1,
+        of: slow.of,
+        tid: slow.tid,
+        process: &grid.run.process_name(*number),
+        found: found.len() as u64,
+        same,
+        times: times.exp(),
+        calls,
+        p: found.values().map(|slow| slow.p).fold(0.0, f64::max),
+        own,
+    };
+    let claim = Claim::new(Finding::new(Code::SLOW_THREAD, words::slow_thread(&of, about)), shortened);
     Some(Claim { waiting_ns, ..claim })
-}
-
-const fn verb(class: Class) -> &'static str {
-    if matches!(class, Class::Write) { "write" } else { "read" }
 }
 
 const fn own_file(own: Own) -> Option<FileId> {
     match own {
         Own::Nothing => None,
         Own::File(file) | Own::Part(file) => Some(file),
-    }
-}
-
-/// What else may be slow.
-fn owns(grid: &Grid<'_>, own: Own) -> String {
-    match own {
-        Own::Nothing => String::new(),
-        Own::File(file) => {
-            format!(
-                "; each thread has its own file: this thread and {} cannot be distinguished",
-                grid.run.file_name(file)
-            )
-        }
-        Own::Part(file) => format!(
-            "; each thread has its own part of {}: this thread and its part cannot be distinguished",
-            grid.run.file_name(file)
-        ),
     }
 }
 

@@ -2,13 +2,13 @@
 //! those between only copy.
 
 use super::put_together::saved_ns;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use trace_format::op::Layer;
 
 /// Calls that empty or fill a buffer at least.
@@ -56,24 +56,7 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
             shortened.push((index, less));
         }
     }
-    let (does, what) = if class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
-    let title = format!(
-        "C stream buffers are {does} every {}: {} of {} {what} take {} each, the others only copy",
-        show::bytes(each),
-        show::count(far),
-        show::count(calls),
-        show::duration((in_far / far as f64) as u64)
-    );
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
-    let words = format!(
-        "{} in total, {} on average for each {}",
-        show::bytes(bytes),
-        show::bytes(bytes / calls.max(1)),
-        class.singular()
-    );
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    // Without memory of the caller's the GNU C library keeps its own buffer, whatever the size.
-    let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
-                fflush between records";
-    Some(Claim::new(finding(Code::STREAM_BUFFER, title, evidence, hint), shortened))
+    let of = words::StreamBuffer { class, calls, bytes, slow: far, slow_ns: in_far };
+    Some(Claim::on_files(grid, Code::STREAM_BUFFER, shortened, |lost| words::stream_buffer(&of, about, lost)))
 }

@@ -3,11 +3,11 @@
 use crate::findings::Code;
 use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -24,50 +24,17 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 
 fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
     let found = syncs(grid)?;
-    let (syncs, on) = (show::counted(found.syncs, "sync"), show::counted(found.files as u64, "file"));
-    let what = match found.writes {
-        0 => format!("{syncs} on {on} without write calls (mapped files, or files that other processes write)"),
-        writes => {
-            format!(
-                "{syncs} {} {} on {on}",
-                show::agree(found.syncs, "follows", "follow"),
-                show::counted(writes, "write")
-            )
-        }
-    };
     let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
     let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
-    let (title, hint) = if flushes {
-        (
-            format!(
-                "{}: stream buffers are emptied repeatedly",
-                what.replace("syncs", "flushes").replace("sync", "flush")
-            ),
-            "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically",
-        )
-    } else {
-        (
-            format!("{what}: data are forced to storage repeatedly"),
-            "sync once, when a file is complete; do not flush a stream after each write",
-        )
-    };
-    let evidence = files(grid, &found.shortened).into_iter().collect();
-    Some(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened))
+    let words = |lost| words::sync_per_write(found.syncs, found.writes, found.files as u64, flushes, lost);
+    Some(Claim::on_files(grid, Code::SYNC_PER_WRITE, found.shortened, words))
 }
 
 fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     let found = long_syncs(grid, grid.run.thresholds.uncovered_share)?;
-    let title = format!(
-        "{} {} {} in total, {} each: the program waits until its data are on storage",
-        show::counted(found.syncs, "sync"),
-        show::agree(found.syncs, "takes", "take"),
-        show::duration(found.time_ns as u64),
-        show::duration((found.time_ns / found.syncs.max(1) as f64) as u64)
-    );
-    let hint = "sync only data that must survive a crash of the node, in a separate thread while the program computes; closing a file or ending the \
-                program needs no fsync";
-    let evidence = files(grid, &found.shortened).into_iter().collect();
-    Some(Claim::new(finding(Code::SYNC_TIME, title, evidence, hint), found.shortened))
+    Some(Claim::on_files(grid, Code::SYNC_TIME, found.shortened, |lost| {
+        words::sync_time(found.syncs, found.time_ns, lost)
+    }))
 }
 
 /// Syncs and the writes that they follow.

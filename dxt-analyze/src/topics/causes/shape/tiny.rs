@@ -1,16 +1,16 @@
 //! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::sum::Sum;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Octave of the longest tiny request: less than 16 KiB.
@@ -74,44 +74,20 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     if calls < MANY || shortened.is_empty() || one_of_several {
         return None;
     }
-    let read = class == Class::Read;
     let queue = queue(grid, class, &of, &shortened, time / calls as f64);
-    let (hdf5, says_why) = (in_hdf5 > calls / 2, queue.is_some());
-    let title = format!(
-        "{} small {}{}{}: {} and {} each on average",
-        show::count(calls),
-        class.plural(),
-        if hdf5 { " inside HDF5" } else { "" },
-        queue.unwrap_or_default(),
-        show::bytes(bytes / calls),
-        show::duration((time / calls as f64) as u64)
-    );
-    let hint = match (hdf5, read) {
-        (true, true) => {
-            "read whole chunks: use a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, and cached or collective metadata reads"
-        }
-        (true, false) => {
-            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); use fewer objects, attributes and flushes (H5Fflush), and \
-             metadata blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
-        }
-        (false, true) => "read larger pieces and take the parts from memory",
-        (false, false) => {
-            "buffer small writes in the program (setvbuf for C streams, no flush after each line), then make one call for many"
-        }
-    };
-    let words =
-        format!("{} in these calls, in {}", show::duration(time as u64), show::counted(by.len() as u64, "process"));
-    let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
-    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    let (says_why, processes) = (queue.is_some(), by.len() as u64);
+    let of = words::Small { class, calls, bytes, time_ns: time, processes, hdf5: in_hdf5 > calls / 2, queue };
+    let code = if class == Class::Read { Code::SMALL_READS } else { Code::SMALL_WRITES };
     let about = About {
         calls: Some(calls),
         bytes: Some(bytes),
         time_ns: Some(time as u64),
         operation: Some(class.plural().to_owned()),
-        processes: Some(by.len() as u64),
+        processes: Some(processes),
         ..About::default()
     };
-    Some(Claim { says_why, ..Claim::new(finding(code, title, evidence, hint).with(about), shortened) })
+    let words = words::small_requests(&of, lost_on(grid, &shortened));
+    Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), shortened) })
 }
 
 /// Whether most of the writes to a file went to where it ended.
@@ -147,7 +123,7 @@ fn queue(
     of: &BTreeMap<(ProcessId, FileId), u64>,
     theirs: &[(u32, f64)],
     mean_ns: f64,
-) -> Option<String> {
+) -> Option<words::Waiting> {
     let mut by: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for ((_, file), calls) in of {
         let sums = by.entry(*file).or_default();
@@ -165,22 +141,13 @@ fn queue(
     // Readers take nothing from each other: who waits waits for those in flight before it.
     let can_wait = class != Class::Read || times <= in_flight(grid, class) * BEFORE;
     let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls) && can_wait;
-    waits.then(|| {
-        format!(
-            " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
-            if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::counted(*processes, "process") },
-            match by.len() {
-                1 => grid.run.file_name(*file).to_owned(),
-                count => show::counted(count as u64, "shared file"),
-            },
-            match (appended(grid, *file), by.len()) {
-                (false, _) => "",
-                (true, 1) => "append to the file (O_APPEND) and ",
-                (true, _) => "append to the files (O_APPEND) and ",
-            },
-            class.plural(),
-            show::duration(fastest)
-        )
+    waits.then(|| words::Waiting {
+        processes: *processes,
+        are_ranks: grid.run.ranks() > 0,
+        files: by.len() as u64,
+        file: grid.run.file_name(*file).to_owned(),
+        appends: appended(grid, *file),
+        fastest_ns: fastest,
     })
 }
 

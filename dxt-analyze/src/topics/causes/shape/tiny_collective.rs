@@ -1,13 +1,13 @@
 //! Collective calls of MPI-IO for which all ranks together have few bytes: each takes an exchange and a request, whatever they have.
 
 use super::put_together::put_together;
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
@@ -64,20 +64,15 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !shortened.is_empty())?;
     let name = grid.run.file_name(*file).to_owned();
     let rounds = most.rounds();
-    let title = format!(
-        "{} collective {} of {} on {name} move {} each, summed over all ranks",
-        show::count(rounds),
-        class.plural(),
-        show::counted(most.ranks.len() as u64, "rank"),
-        show::bytes(most.bytes / rounds)
-    );
-    let verb = if class == Class::Read { "read" } else { "write" };
-    let hint = format!(
-        "combine the data of many steps, and {verb} them in one collective call: each call costs an exchange and a request"
-    );
-    let each_ns = most.time_ns / most.calls.max(1) as f64;
-    let words = format!("{} for each call, averaged over ranks", show::duration(each_ns as u64));
-    let about = About { file: Some(name), calls: Some(rounds), operation: Some(verb.into()), ..About::default() };
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(Code::TINY_COLLECTIVE, title, evidence, &hint), shortened))
+    let operation = Some(if class == Class::Read { "read" } else { "write" }.into());
+    let about = About { file: Some(name.clone()), calls: Some(rounds), operation, ..About::default() };
+    let of = words::TinyCollective {
+        file: &name,
+        class,
+        calls: rounds,
+        ranks: most.ranks.len() as u64,
+        bytes: most.bytes,
+        each_ns: (most.time_ns / most.calls.max(1) as f64) as u64,
+    };
+    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, shortened, |lost| words::tiny_collective(&of, about, lost)))
 }

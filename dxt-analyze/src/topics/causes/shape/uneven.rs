@@ -1,16 +1,17 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
-use crate::findings::{About, Code, Evidence};
+use crate::findings::{About, Code};
 use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a rank against the mean from which it has more than its share.
@@ -59,12 +60,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         [reads, writes] if reads.most.0 == writes.most.0 && reads.like == writes.like => {
             let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
-            let others = if one.alone { "the others do not" } else { "the others wait" };
-            let (name, more) = match several(grid, &one.like) {
-                Some(names) => (names, true),
-                None => (grid.run.process_name(one.most.0), false),
-            };
-            claim.finding.title = format!("{name} {} and {}, and {others}", has(one, more), has(other, more)).into();
+            claim.finding.title = share(grid, one).title_of_both(&share(grid, other)).into();
             claim.finding.evidence.extend(also.finding.evidence);
             claim.shortened.extend(also.shortened);
             vec![claim]
@@ -80,65 +76,32 @@ impl Uneven {
     }
 }
 
-/// What a process, or several, do more of than others.
-fn has(found: &Uneven, several: bool) -> String {
-    let does = match (found.class, several) {
-        (Class::Read, false) => "reads",
-        (Class::Read, true) => "read",
-        (_, false) => "writes",
-        (_, true) => "write",
-    };
-    if found.one {
-        format!("{does} {:.0} % of the bytes", found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64)
-    } else {
-        format!("{does} {:.1} times the mean", found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64)
+/// Returns a share as facts for words.
+fn share(grid: &Grid<'_>, found: &Uneven) -> words::Share {
+    let several = several(grid, &found.like);
+    words::Share {
+        several: several.is_some(),
+        name: several.unwrap_or_else(|| grid.run.process_name(found.most.0)),
+        are_ranks: grid.run.process(found.most.0).is_some_and(|process| process.rank >= 0),
+        class: found.class,
+        most: found.most.1,
+        bytes: found.bytes,
+        processes: found.processes,
+        one: found.one,
+        alone: found.alone,
     }
 }
 
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
-    let name = grid.run.process_name(found.most.0);
     let process = grid.run.process(found.most.0);
-    let does = if found.class == Class::Read { "reads" } else { "writes" };
-    let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
-    let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;
-    let all = if process.is_some_and(|process| process.rank >= 0) { "ranks" } else { "processes" };
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: process.map(|process| grid.run.node(process).to_owned()),
         bytes: Some(found.most.1),
         ..About::default()
     };
-    let words = format!(
-        "{} of the {} that {} could share",
-        show::bytes(found.most.1),
-        show::bytes(found.bytes),
-        show::counted(found.processes, "process")
-    );
-    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
-    let (code, title, hint) = if found.one {
-        (
-            Code::ONE_RANK,
-            if found.alone {
-                format!("{name} {does} {share:.0} % of the bytes, and the other {} none", found.processes - 1)
-            } else {
-                format!("{name} {does} {share:.0} % of the bytes while the others wait")
-            },
-            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
-        )
-    } else {
-        (
-            Code::BYTE_IMBALANCE,
-            match several(grid, &found.like) {
-                Some(names) => {
-                    let do_ = does.trim_end_matches('s');
-                    format!("{names} {do_} {times:.1} times the mean of all {all}, and the others wait")
-                }
-                None => format!("{name} {does} {times:.1} times the mean of all {all}, and the others wait"),
-            },
-            "balance the bytes: use another decomposition, or collective MPI-IO",
-        )
-    };
-    Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
+    let code = if found.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
+    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&share(grid, found), about, lost))
 }
 
 /// `ranks 0-7`, if these are several and ranks.

@@ -1,11 +1,11 @@
 //! The ranks for which all others wait where they meet: one, or several that are late together, as those of a slow node are.
 
-use crate::findings::{About, Code};
+use crate::findings::{About, Code, Finding};
 use crate::model::{ProcessId, Run};
 use crate::shared::significance::binomial_tail;
-use crate::text::units as show;
-use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::weighted_quantile;
+use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the lateness of the latest that divides those that are late from all others, at least.
@@ -96,23 +96,12 @@ pub struct ByTurns {
 }
 
 impl ByTurns {
-    /// As a finding, of `all` meetings that lie `there`, with what is to be said of them `besides`.
+    /// As a finding, of so many meetings in a kind of place.
     #[must_use]
-    pub fn claim(self, code: Code, there: &str, all: &str, besides: &str) -> Claim {
-        let title = format!(
-            "different ranks arrive last at {there}: at {} of {all}, {} after all others on average",
-            show::count(self.meetings),
-            show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
-        );
-        let words = format!(
-            "the others wait {} in total; {} of the ranks {} last by far at least once; {besides}",
-            show::duration(self.waits_ns as u64),
-            show::count(self.ranks as u64),
-            show::agree(self.ranks as u64, "arrives", "arrive")
-        );
-        let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
-                    synchronize less often";
-        Claim { waiting_ns: self.waits_ns, ..Claim::new(finding(code, title, vec![words.into()], hint), Vec::new()) }
+    pub(crate) fn claim(self, place: words::Place, all: usize) -> Claim {
+        let code = if place == words::Place::Calls { Code::LATE_RANKS } else { Code::LATE_TO_MEET };
+        let words = words::late_by_turns(place, (self.meetings, all as u64), self.ranks as u64, self.waits_ns);
+        Claim { waiting_ns: self.waits_ns, ..Claim::new(Finding::new(code, words), Vec::new()) }
     }
 }
 
@@ -196,9 +185,15 @@ impl Late {
         binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
     }
 
-    /// What they are called, whether that is one thing, and what they are in a form for programs.
+    /// Returns the ranks as facts for words, of so many meetings at which they cost the others `saves_ns`, and for programs.
     #[must_use]
-    pub fn named(&self, run: &Run) -> (String, bool, About) {
+    pub(crate) fn named(&self, run: &Run, meetings: usize, saves_ns: f64) -> (words::Late, About) {
+        let (name, one, about) = self.name(run);
+        let (times, of) = (self.last.len() as u64, meetings as u64);
+        (words::Late { name, one, times, of, saves_ns: saves_ns as u64 }, about)
+    }
+
+    fn name(&self, run: &Run) -> (String, bool, About) {
         let nodes: BTreeSet<u32> = self.processes.iter().filter_map(|of| run.process(*of)).map(|of| of.node).collect();
         let node = nodes.first().copied().filter(|_| nodes.len() == 1);
         let name = node.and_then(|node| run.nodes.get(node as usize)).cloned();

@@ -1,0 +1,67 @@
+//! Words that several findings share.
+
+use super::Words;
+use crate::text::units as show;
+
+impl Words {
+    /// Appends the file with most of the lost time as evidence, if known.
+    pub(crate) fn on(self, lost: Option<LostOn>) -> Self {
+        self.and(lost.map(|lost| lost.sentence().into()))
+    }
+}
+
+/// File with most of the lost time.
+pub(crate) struct LostOn {
+    /// Path.
+    pub(crate) file: String,
+    /// Its part of the lost time, percent.
+    pub(crate) percent: f64,
+    /// Number of files with lost time.
+    pub(crate) files: u64,
+}
+
+impl LostOn {
+    /// Returns the sentence of evidence.
+    pub(crate) fn sentence(&self) -> String {
+        let (percent, files) = (self.percent, show::counted(self.files, "file"));
+        format!("{percent:.0} % of the lost time on {}; {files} in total", self.file)
+    }
+}
+
+/// Processes that do something.
+pub(crate) enum Who {
+    /// Only one, by name.
+    One(String),
+    /// Number of several.
+    Many(u64),
+}
+
+impl Who {
+    /// Returns one of `count` processes by name if there is only one.
+    pub(crate) fn of(count: usize, name: String) -> Self {
+        if count == 1 { Self::One(name) } else { Self::Many(count as u64) }
+    }
+
+    /// Returns the form that agrees: `one` (`waits`) for one process, else `many` (`wait`).
+    pub(crate) const fn agree<'a>(&self, one: &'a str, many: &'a str) -> &'a str {
+        if matches!(self, Self::One(_)) { one } else { many }
+    }
+
+    /// Returns the processes and what they do: `rank 3 waits`, `4 processes wait`.
+    pub(crate) fn does(&self, one: &str, many: &str) -> String {
+        match self {
+            Self::One(name) => format!("{name} {one}"),
+            Self::Many(count) => format!("{} {many}", show::counted(*count, "process")),
+        }
+    }
+}
+
+/// Returns the mean time of `calls` calls, ns.
+pub(crate) fn each_ns(time_ns: f64, calls: u64) -> String {
+    show::duration((time_ns / calls.max(1) as f64) as u64)
+}
+
+#[cfg(test)]
+pub(crate) fn lost_sample() -> Option<LostOn> {
+    Some(LostOn { file: "/scratch/out.h5".into(), percent: 97.0, files: 2 })
+}

@@ -1,0 +1,247 @@
+//! Work done again: bytes read or written again, files opened again.
+
+use crate::findings::About;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, Who, each_ns};
+
+/// Bytes that processes read again, by counters.
+pub(crate) struct ReadAgain<'a> {
+    /// Bytes read again, and their share of all bytes read.
+    pub(crate) bytes: u64,
+    pub(crate) share: f64,
+    /// File with most of them.
+    pub(crate) file: &'a str,
+    /// Number of readers in its record and what they are (`rank`), if there are several.
+    pub(crate) readers: Option<(u64, &'a str)>,
+    /// Bytes that these read of it, and the end of the last byte that they read.
+    pub(crate) read: u64,
+    pub(crate) until: u64,
+}
+
+/// Says that processes read bytes again.
+pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} ({:.1} %) of the bytes read had been read before by the same process",
+        show::bytes(of.bytes),
+        of.share * 100.0
+    );
+    let hint = "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay cached";
+    let who = match of.readers {
+        Some((count, what)) => format!("{} read", show::counted(count, what)),
+        None => "a process reads".to_owned(),
+    };
+    let sentence = format!(
+        "{}: {who} {} from the first {}: counters prove repeated reads, but not of which bytes",
+        of.file,
+        show::bytes(of.read),
+        show::counted(of.until, "byte")
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Blocks that processes read and then overwrite.
+pub(crate) struct ReadBefore<'a> {
+    /// Processes.
+    pub(crate) who: Who,
+    /// Number of files, and the path of one of them.
+    pub(crate) files: u64,
+    pub(crate) file: &'a str,
+    /// Blocks, and their bytes.
+    pub(crate) blocks: u64,
+    pub(crate) bytes: u64,
+    /// Time from the end of a read to the write, summed over blocks, ns.
+    pub(crate) between_ns: u64,
+}
+
+/// Says that processes read blocks and then overwrite them.
+pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let on = match of.files {
+        1 => of.file.to_owned(),
+        many => show::counted(many, "file"),
+    };
+    let title = format!(
+        "{} {} of {on} and {} each whole block right away: {} of reads may be unnecessary",
+        of.who.does("reads", "read"),
+        show::counted(of.blocks, "block"),
+        of.who.agree("overwrites", "overwrite"),
+        show::bytes(of.bytes)
+    );
+    let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
+    let sentence = format!(
+        "{} on average from the end of a read to the write of the same {}: too short to look at all bytes; whether some bytes stay the same is not recorded",
+        show::duration(of.between_ns / of.blocks.max(1)),
+        show::bytes(of.bytes / of.blocks.max(1))
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Files, or folders, opened repeatedly.
+pub(crate) struct Reopened<'a> {
+    /// True if folders are listed.
+    pub(crate) listed: bool,
+    /// Path, if one file has nearly all of the cost.
+    pub(crate) file: Option<&'a str>,
+    /// Number of files, opens, pairs of process and file, and processes.
+    pub(crate) files: u64,
+    pub(crate) opens: u64,
+    pub(crate) pairs: u64,
+    pub(crate) processes: u64,
+    /// Number and time, ns, of opens and of closes, each if much of the time.
+    pub(crate) opening: Option<(u64, f64)>,
+    pub(crate) closing: Option<(u64, f64)>,
+    /// Time in opens and closes after the first of each process, ns.
+    pub(crate) again_ns: u64,
+}
+
+/// Says that processes open files, or list folders, repeatedly.
+pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
+    let (opened, it, things) =
+        if of.listed { ("listed", "an opendir", "folder") } else { ("opened", "an open", "file") };
+    let which = if let Some(file) = of.file {
+        format!("{file} is {opened} {} times", show::count(of.opens))
+    } else {
+        let each = show::count(of.opens / of.pairs.max(1));
+        format!("{} are {opened} {each} times each", show::counted(of.files, things))
+    };
+    let takes = |what: &str, (calls, ns): (u64, f64)| format!("{what} takes {}", each_ns(ns, calls));
+    let what = [of.opening.map(|opens| takes(it, opens)), of.closing.map(|closes| takes("a close", closes))];
+    let what = what.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let title = format!("{which} by {}: {what}", show::counted(of.processes, "process"));
+    let hint = if of.listed {
+        "list the folder once and cache the names, or keep an index of created files; put fewer entries into a folder"
+    } else {
+        "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
+                each open queries the metadata server, and closing writes the cache back"
+    };
+    let sentence = format!("{} in opens and closes after the first of each process", show::duration(of.again_ns));
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Says that `processes` open a file together repeatedly, for `library_ns` each, `inside_ns` of it in system calls.
+pub(crate) fn reopened_together(
+    file: &str,
+    (opens, processes): (u64, u64),
+    library_ns: f64,
+    inside_ns: f64,
+    about: About,
+) -> Words {
+    let title = format!(
+        "{file} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
+        show::count(opens),
+        show::counted(processes, "process"),
+        each_ns(library_ns, opens)
+    );
+    let hint =
+        "open the file once and keep it open across steps: MPI_File_sync makes written data visible to other processes";
+    let sentence = format!(
+        "per process {} in system calls, {} in waiting for other processes and MPI-IO's own work",
+        show::duration(inside_ns as u64),
+        show::duration((library_ns - inside_ns).max(0.0) as u64)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// File that a process rewrites many times.
+pub(crate) struct Rewritten<'a> {
+    /// Process, by name.
+    pub(crate) process: &'a str,
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Times that it is opened.
+    pub(crate) opens: u64,
+    /// Bytes written in all, and of the file.
+    pub(crate) written: u64,
+    pub(crate) bytes: u64,
+    /// Time in calls on it, ns.
+    pub(crate) time_ns: u64,
+}
+
+/// Says that a process rewrites a small file many times.
+pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
+    let title = format!(
+        "{} rewrites {} {} times: {} in total for a file of {}",
+        of.process,
+        of.file,
+        show::count(of.opens),
+        show::bytes(of.written),
+        show::bytes(of.bytes)
+    );
+    let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
+    let sentence = format!("{} in opens, writes and other calls on this file", show::duration(of.time_ns));
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Header rewritten between records.
+pub(crate) struct Header<'a> {
+    /// File with most rewrites, and the number of others.
+    pub(crate) file: &'a str,
+    pub(crate) others: u64,
+    /// Bytes in which its header lies.
+    pub(crate) range: (u64, u64),
+    /// Writes of headers, and other writes.
+    pub(crate) calls: u64,
+    pub(crate) records: u64,
+    /// Time in writes of headers, ns.
+    pub(crate) time_ns: u64,
+}
+
+/// Says that a header is rewritten between records.
+pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let place = if of.range.0 == 0 { "the first".to_owned() } else { format!("at byte {},", show::count(of.range.0)) };
+    let on = match of.others {
+        0 => of.file.to_owned(),
+        others => format!("{} and {}", of.file, show::counted(others, "other file")),
+    };
+    let title = format!(
+        "a header is rewritten between records: {place} {} of {on}, {} for {}",
+        show::bytes(of.range.1 - of.range.0),
+        show::counted(of.calls, "time"),
+        show::counted(of.records, "other write")
+    );
+    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or store the count after each record";
+    Words::new(title, hint).with(format!("{} in these writes", show::duration(of.time_ns)), about).on(lost)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let (about, file, lost) = (About::default, "/scratch/state.bin", lost_sample);
+    let read_again = |readers: Option<(u64, &str)>| {
+        let of = ReadAgain { bytes: 3 << 30, share: 0.6, file, readers, read: 4 << 30, until: 1 << 30 };
+        super::read_again(&of, about(), lost())
+    };
+    let read_before = |who: Who, files: u64| {
+        let of = ReadBefore { who, files, file, blocks: 640, bytes: 640 << 20, between_ns: 640 * 9000 };
+        super::read_before(&of, about(), lost())
+    };
+    let (opening, closing) = (Some((4000, 8e9)), Some((4000, 12e9)));
+    let reopened = |file: Option<&str>, listed: bool, opening, closing| {
+        let (files, opens, pairs, processes) = (if file.is_some() { 1 } else { 10 }, 4000, 40, 4);
+        let again_ns = 20_000_000_000;
+        super::reopened(&Reopened { listed, file, files, opens, pairs, processes, opening, closing, again_ns }, about())
+    };
+    let rewritten =
+        Rewritten { process: "rank 0", file, opens: 900, written: 900 << 20, bytes: 1 << 20, time_ns: 4 << 30 };
+    let header = |others: u64, from: u64| {
+        let range = (from, from + 512);
+        let of = Header { file, others, range, calls: 6000, records: 6000, time_ns: 4_000_000_000 };
+        header_rewritten(&of, about(), lost())
+    };
+    vec![
+        (Code::REREAD, read_again(None)),
+        (Code::REREAD, read_again(Some((64, "rank")))),
+        (Code::READ_BEFORE, read_before(Who::One("rank 3".into()), 1)),
+        (Code::READ_BEFORE, read_before(Who::Many(16), 16)),
+        (Code::REPEATED_OPENS, reopened(Some(file), false, opening, None)),
+        (Code::REPEATED_OPENS, reopened(None, false, opening, closing)),
+        (Code::REPEATED_OPENS, reopened(Some(file), false, None, closing)),
+        (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None)),
+        (Code::REPEATED_OPENS, reopened(None, true, opening, closing)),
+        (Code::REPEATED_OPENS, reopened_together(file, (50, 64), 8e9, 2e9, about())),
+        (Code::REWRITTEN, super::rewritten(&rewritten, about())),
+        (Code::HEADER_REWRITTEN, header(0, 0)),
+        (Code::HEADER_REWRITTEN, header(3, 4096)),
+    ]
+}

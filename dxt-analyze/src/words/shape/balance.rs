@@ -1,0 +1,423 @@
+//! Ranks, processes and threads with more to do than others, or slower ones; aggregators.
+
+use crate::findings::About;
+use crate::model::class::Class;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::LostOn;
+
+const fn moves(class: Class) -> &'static str {
+    if matches!(class, Class::Read) { "read" } else { "write" }
+}
+
+/// Process, or several ranks, with more than an even share of bytes.
+pub(crate) struct Share {
+    /// Name, and whether it is of several.
+    pub(crate) name: String,
+    pub(crate) several: bool,
+    /// True if these are MPI ranks.
+    pub(crate) are_ranks: bool,
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Bytes of the process with most, and of all.
+    pub(crate) most: u64,
+    pub(crate) bytes: u64,
+    /// Processes that could share them.
+    pub(crate) processes: u64,
+    /// True if the process has nearly all bytes.
+    pub(crate) one: bool,
+    /// True if only it has a record.
+    pub(crate) alone: bool,
+}
+
+impl Share {
+    fn has(&self) -> String {
+        let (does, s) = (moves(self.class), if self.several { "" } else { "s" });
+        let (most, all) = (self.most as f64, self.bytes.max(1) as f64);
+        if self.one {
+            format!("{does}{s} {:.0} % of the bytes", most * 100.0 / all)
+        } else {
+            format!("{does}{s} {:.1} times the mean", most * self.processes as f64 / all)
+        }
+    }
+
+    /// Returns the title if the same processes have more of reads and of writes: `self` is the larger share.
+    pub(crate) fn title_of_both(&self, other: &Self) -> String {
+        let others = if self.alone { "the others do not" } else { "the others wait" };
+        format!("{} {} and {}, and {others}", self.name, self.has(), other.has())
+    }
+}
+
+/// Says that a process, or several ranks, move more bytes than others.
+pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
+    let (name, has) = (&of.name, of.has());
+    let title = match (of.one, of.alone) {
+        (true, true) => format!("{name} {has}, and the other {} none", of.processes - 1),
+        (true, false) => format!("{name} {has} while the others wait"),
+        (false, _) => {
+            format!("{name} {has} of all {}, and the others wait", if of.are_ranks { "ranks" } else { "processes" })
+        }
+    };
+    let hint = if of.one {
+        "let all ranks take part: collective MPI-IO, or the library's parallel calls"
+    } else {
+        "balance the bytes: use another decomposition, or collective MPI-IO"
+    };
+    let sentence = format!(
+        "{} of the {} that {} could share",
+        show::bytes(of.most),
+        show::bytes(of.bytes),
+        show::counted(of.processes, "process")
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Rounds of processes in which one has more bytes than others.
+pub(crate) struct Rounds {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Number of such rounds, and of all.
+    pub(crate) uneven: u64,
+    pub(crate) rounds: u64,
+    /// Processes of a round.
+    pub(crate) processes: u64,
+    /// Bytes of the process with most, as a multiple of the mean.
+    pub(crate) times: f64,
+}
+
+/// Says that in rounds of processes one has more bytes than others.
+pub(crate) fn uneven_rounds(of: &Rounds, about: About, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "in {} of {}, one of {} processes {}s {:.1} times the mean, and the others wait",
+        show::count(of.uneven),
+        show::counted(of.rounds, "round"),
+        of.processes,
+        moves(of.class),
+        of.times
+    );
+    let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
+    let sentence = "a parent starts the processes of a round when the processes of the previous round have ended";
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Says that a rank is in calls for `mine_ns` of `all_ns`, and the others for `others_ns` on average.
+pub(crate) fn longer(
+    name: &str,
+    class: Class,
+    [mine_ns, others_ns, all_ns]: [u64; 3],
+    about: About,
+    lost: Option<LostOn>,
+) -> Words {
+    let (mine, what) = (show::duration(mine_ns), class.plural());
+    let title = format!(
+        "{name} spends {mine} in {what} (others: {} on average), and the others wait",
+        show::duration(others_ns)
+    );
+    let hint = "move this I/O to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
+    let sentence = format!("{mine} of the {} that all ranks spend in {what}", show::duration(all_ns));
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Ranks that are in calls for longer than others with the same work.
+pub(crate) struct LongerTogether<'a> {
+    /// Name of all of them.
+    pub(crate) ranks: String,
+    /// Node on which they are, if it is one of several or has no other ranks; true if it has no others.
+    pub(crate) node: Option<(&'a str, bool)>,
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Their shortest, median and longest time in calls, and that of the others, ns.
+    pub(crate) mine_ns: [u64; 3],
+    pub(crate) others_ns: [u64; 3],
+    /// Number of the others.
+    pub(crate) others: u64,
+}
+
+/// Says that several ranks are in calls for longer than others with the same work.
+pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let ranks = &of.ranks;
+    let who = match of.node {
+        Some((node, true)) => format!("all ranks of node {node} ({ranks})"),
+        Some((node, false)) => format!("{ranks}, all on node {node},"),
+        None => ranks.clone(),
+    };
+    let ([least, median, most], [others_least, others_median, others_most]) =
+        (of.mine_ns.map(show::duration), of.others_ns.map(show::duration));
+    let title = format!(
+        "{who} spend {median} each in {} (others: {others_median} for as many bytes), and the others wait",
+        of.class.plural()
+    );
+    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare their offsets and files with other ranks', and check other load on hosts and \
+                network";
+    let sentence = format!(
+        "{least} to {most}, compared with {others_least} to {others_most} on {} with as many bytes and calls",
+        show::counted(of.others, "other rank")
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Thread that takes longer than others with the same work.
+pub(crate) struct SlowThread<'a> {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Number of the thread, from 1, and of all that make such calls.
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    /// Thread ID, and its process by name.
+    pub(crate) tid: u32,
+    pub(crate) process: &'a str,
+    /// Processes that have one, and true if it has the same number in each.
+    pub(crate) found: u64,
+    pub(crate) same: bool,
+    /// Mean ratio of the time of its calls to that of the others.
+    pub(crate) times: f64,
+    /// Calls of these threads.
+    pub(crate) calls: u64,
+    /// Highest p-value.
+    pub(crate) p: f64,
+    /// File that only it uses, or of which only it uses a part (true).
+    pub(crate) own: Option<(&'a str, bool)>,
+}
+
+/// Says that a thread takes longer than others with the same work.
+pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
+    let which = format!("thread {} of the {} that {}", of.number, of.of, moves(of.class));
+    let who = match of.found {
+        1 => format!("{which} in {}", of.process),
+        many if of.same => format!("{which} in each of {}", show::counted(many, "process")),
+        many => format!("one thread in each of {}", show::counted(many, "process")),
+    };
+    let title =
+        format!("{who} is slow: {} take {:.1} times as long as in the other threads", of.class.plural(), of.times);
+    let hint = "check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let threads take the next piece when they finish one, rather than a fixed \
+                share each; swap the shares of two threads to see whether thread or share stays slow";
+    let own = match of.own {
+        None => String::new(),
+        Some((file, false)) => {
+            format!("; each thread has its own file: this thread and {file} cannot be distinguished")
+        }
+        Some((file, true)) => {
+            format!("; each thread has its own part of {file}: this thread and its part cannot be distinguished")
+        }
+    };
+    let sentence = format!(
+        "{} by {}, p-value {:.0e}; thread {} of {}{own}",
+        of.class.counted(of.calls),
+        show::counted(of.found, "such thread"),
+        of.p,
+        of.tid,
+        of.process
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Role of the slowest rank of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Moves nearly all bytes, inside MPI-IO.
+    Aggregator,
+    /// Moves nearly all bytes.
+    Mover,
+    /// Takes longer than the mean.
+    Slow,
+}
+
+/// Slowest rank of a file with one record of several ranks.
+pub(crate) struct Slowest<'a> {
+    /// Rank, and its role.
+    pub(crate) rank: u32,
+    pub(crate) role: Role,
+    /// Path.
+    pub(crate) file: &'a str,
+    /// True if its calls are made inside MPI-IO.
+    pub(crate) inside: bool,
+    /// Ranks that use the file, and all ranks.
+    pub(crate) users: u64,
+    pub(crate) ranks: u64,
+    /// Bytes of the rank, and part of those of all.
+    pub(crate) bytes: u64,
+    pub(crate) part: f64,
+    /// Time in calls of the rank, ns.
+    pub(crate) time_ns: f64,
+    /// Mean bytes and time in calls of the users, ns.
+    pub(crate) mean_bytes: u64,
+    pub(crate) mean_ns: f64,
+}
+
+/// Says that one of the ranks of a file takes far longer than their mean.
+pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
+    let (rank, users, share) = (of.rank, show::counted(of.users, "rank"), of.part * 100.0);
+    let some =
+        (of.users < of.ranks).then(|| format!("{} of {}", show::count(of.users), show::counted(of.ranks, "rank")));
+    let by = some.as_ref().unwrap_or(&users);
+    let (title, hint) = match of.role {
+        Role::Aggregator => (
+            format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {by}"),
+            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for \
+             the system calls of this one",
+        ),
+        Role::Mover => (
+            format!("rank {rank} moves {share:.0} % of the bytes of a file shared by {by} while the others wait"),
+            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
+        ),
+        Role::Slow => (
+            format!(
+                "rank {rank} takes {:.1} times as long as the mean of {} on a shared file",
+                of.time_ns / of.mean_ns.max(1.0),
+                some.as_deref().unwrap_or("all ranks")
+            ),
+            "compare the bytes to see whether the rank has more work or is slower; a trace (DXT) of another run shows which calls take the time",
+        ),
+    };
+    let sentence = format!(
+        "rank {rank}: {} in {} on {}, {} moved; {}: {} and {} on average",
+        show::duration(of.time_ns as u64),
+        if of.inside { "system calls inside MPI-IO" } else { "calls" },
+        of.file,
+        show::bytes(of.bytes),
+        some.unwrap_or_else(|| format!("all {users}")),
+        show::duration(of.mean_ns as u64),
+        show::bytes(of.mean_bytes)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Aggregators of collective calls on a file, limited by a hint.
+pub(crate) struct AskedAggregators<'a> {
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Aggregators, and ranks that make the calls.
+    pub(crate) aggregators: u64,
+    pub(crate) ranks: u64,
+    /// Hint or parameter, and its value.
+    pub(crate) key: &'a str,
+    pub(crate) asked: usize,
+    /// Aggregators that could work at the same time.
+    pub(crate) could: usize,
+}
+
+/// Says that a hint limits the number of aggregators.
+pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let (key, could) = (of.key, of.could);
+    let title = format!(
+        "{} for the collective calls of {} on {}: hint {key}={} limits the number",
+        show::counted(of.aggregators, "aggregator"),
+        show::counted(of.ranks, "rank"),
+        of.file,
+        of.asked
+    );
+    let hint = if key == "cb_nodes" {
+        format!(
+            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or omit both hints: the default is one aggregator per node"
+        )
+    } else {
+        format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
+    };
+    Words::new(title, hint).with(format!("{could} aggregators could read and write at the same time"), about).on(lost)
+}
+
+/// Aggregators whose requests are serialized.
+pub(crate) struct ManyAggregators<'a> {
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Most of them in a call.
+    pub(crate) aggregators: u64,
+    /// Mean length of a request in bytes, and its time, ns.
+    pub(crate) bytes: u64,
+    pub(crate) each_ns: u64,
+    /// Collective calls.
+    pub(crate) calls: u64,
+}
+
+/// Says that small requests of several aggregators are serialized.
+pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} wait for each other in collective {} on {}: storage serializes their requests of {}, {} each",
+        show::counted(of.aggregators, "aggregator"),
+        of.class.plural(),
+        of.file,
+        show::bytes(of.bytes),
+        show::duration(of.each_ns)
+    );
+    let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
+                MPI's own I/O";
+    let sentence = format!(
+        "in {} the request times are 1, 2, and up to {} times the time of one request",
+        show::counted(of.calls, "collective call"),
+        of.aggregators
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
+    let share = |class: Class, several: bool, are_ranks: bool, one: bool, alone: bool| {
+        let name = if several { "ranks 0-7" } else { "rank 0" }.into();
+        let (most, bytes, processes) = (if one { 4 << 30 } else { 1 << 30 }, 4 << 30, 64);
+        Share { name, several, are_ranks, class, most, bytes, processes, one, alone }
+    };
+    let uneven = |several: bool, are_ranks: bool, one: bool, alone: bool| {
+        super::uneven(&share(Class::Write, several, are_ranks, one, alone), about(), lost())
+    };
+    let both = |several: bool, one: bool, alone: bool| {
+        let of = |class: Class| share(class, several, true, one, alone);
+        Words { title: of(Class::Read).title_of_both(&of(Class::Write)).into(), ..Words::default() }
+    };
+    let rounds = |class: Class| {
+        uneven_rounds(&Rounds { class, uneven: 9, rounds: 12, processes: 8, times: 3.4 }, about(), lost())
+    };
+    let together = |node: Option<(&str, bool)>| {
+        let (mine_ns, others_ns) = ([6_000_000_000, 6_200_000_000, 6_400_000_000], [3_500_000_000; 3]);
+        let (ranks, class) = ("ranks 8-15".into(), Class::Write);
+        longer_together(&LongerTogether { ranks, node, class, mine_ns, others_ns, others: 56 }, about(), lost())
+    };
+    let thread = |class: Class, found: u64, same: bool, own: Option<(&str, bool)>| {
+        let (number, of, tid, process, times, calls, p) = (3, 8, 4711, "rank 5", 2.4, 9000, 1e-9);
+        slow_thread(&SlowThread { class, number, of, tid, process, found, same, times, calls, p, own }, about())
+    };
+    let slowest = |role: Role, inside: bool, users: u64| {
+        let (rank, ranks, bytes, part, time_ns, mean_bytes, mean_ns) = (0, 64, 4 << 30, 0.97, 9e9, 64 << 20, 1e9);
+        let of = Slowest { rank, role, file, inside, users, ranks, bytes, part, time_ns, mean_bytes, mean_ns };
+        super::slowest(&of, about())
+    };
+    let asked = |key: &str| {
+        asked_aggregators(
+            &AskedAggregators { file, aggregators: 1, ranks: 64, key, asked: 1, could: 4 },
+            about(),
+            lost(),
+        )
+    };
+    let (class, each_ns) = (Class::Write, 30_000_000);
+    let many = ManyAggregators { file, class, aggregators: 4, bytes: 32 << 10, each_ns, calls: 20 };
+    vec![
+        (Code::ONE_RANK, uneven(false, true, true, false)),
+        (Code::ONE_RANK, uneven(false, true, true, true)),
+        (Code::ONE_RANK, both(false, true, false)),
+        (Code::ONE_RANK, both(false, true, true)),
+        (Code::BYTE_IMBALANCE, uneven(false, true, false, false)),
+        (Code::BYTE_IMBALANCE, uneven(false, false, false, false)),
+        (Code::BYTE_IMBALANCE, uneven(true, true, false, false)),
+        (Code::BYTE_IMBALANCE, both(true, false, false)),
+        (Code::BYTE_IMBALANCE, rounds(Class::Read)),
+        (Code::BYTE_IMBALANCE, rounds(Class::Write)),
+        (Code::TIME_IMBALANCE, longer("rank 0", Class::Metadata, [4 << 30, 1 << 26, 6 << 30], about(), lost())),
+        (Code::TIME_IMBALANCE, together(Some(("n1", true)))),
+        (Code::TIME_IMBALANCE, together(Some(("n1", false)))),
+        (Code::TIME_IMBALANCE, together(None)),
+        (Code::TIME_IMBALANCE, slowest(Role::Slow, false, 64)),
+        (Code::TIME_IMBALANCE, slowest(Role::Slow, true, 16)),
+        (Code::ONE_RANK, slowest(Role::Mover, false, 64)),
+        (Code::AGGREGATORS, slowest(Role::Aggregator, true, 16)),
+        (Code::SLOW_THREAD, thread(Class::Read, 1, false, None)),
+        (Code::SLOW_THREAD, thread(Class::Write, 16, true, Some((file, false)))),
+        (Code::SLOW_THREAD, thread(Class::Write, 2, false, Some((file, true)))),
+        (Code::ASKED_AGGREGATORS, asked("cb_nodes")),
+        (Code::ASKED_AGGREGATORS, asked("io_ompio_num_aggregators")),
+        (Code::MANY_AGGREGATORS, many_aggregators(&many, about(), lost())),
+    ]
+}

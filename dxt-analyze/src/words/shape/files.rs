@@ -1,0 +1,176 @@
+//! Metadata calls, and many small files.
+
+use crate::findings::About;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, each_ns};
+
+/// Part of slow metadata calls that the title is about.
+pub(crate) enum Slow<'a> {
+    /// Calls of one rank, by name.
+    OfRank(&'a str),
+    /// Opens, with the file's other metadata calls: a log has one time for all of them.
+    OpensOfLog,
+    /// One operation.
+    Mostly,
+    /// Several operations.
+    Several(&'a [String]),
+}
+
+/// Slow metadata calls.
+pub(crate) struct SlowMetadata<'a> {
+    /// Part that the title is about.
+    pub(crate) what: Slow<'a>,
+    /// Calls, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) time_ns: f64,
+    /// Operation with most time, its calls, and their time, ns.
+    pub(crate) most: &'a str,
+    pub(crate) of_most: (u64, f64),
+    /// Name of the kind of files with nearly all of the cost.
+    pub(crate) on: Option<String>,
+}
+
+/// Says that metadata calls are slow.
+pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let on = of.on.as_ref().map_or_else(String::new, |on| format!(", on {on}"));
+    let (name, (most_calls, most_ns)) = (of.most, of.of_most);
+    let (each, calls) = (each_ns(most_ns, most_calls), show::counted(most_calls, "call"));
+    let title = match &of.what {
+        Slow::OfRank(rank) => {
+            let calls = show::counted(most_calls, &format!("{name} call"));
+            format!("{rank} alone makes {calls}, {each} each{on}, and the others wait")
+        }
+        Slow::OpensOfLog => format!(
+            "an open with its close and the file's other metadata calls takes {each}{on}: {}",
+            show::counted(most_calls, "open")
+        ),
+        Slow::Mostly => {
+            let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            let rest = if most_calls == of.calls {
+                calls
+            } else {
+                let percent = most_ns / of.time_ns.max(1.0) * 100.0;
+                format!("{calls}, {percent:.0} % of the time in metadata calls")
+            };
+            format!("{article} {name} takes {each}{on}: {rest}")
+        }
+        Slow::Several(names) => {
+            let (all, calls) = (each_ns(of.time_ns, of.calls), show::counted(of.calls, "call"));
+            format!("metadata calls take {all} each, mostly in {}{on}: {calls} in total", names.join(" and "))
+        }
+    };
+    let hint = match name {
+        _ if matches!(of.what, Slow::OfRank(_)) => {
+            "distribute these calls over all ranks, or make them in a background thread while the others compute"
+        }
+        "stat" | "access" => {
+            "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
+        }
+        "unlink" | "rename" | "mkdir" | "rmdir" => {
+            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, remove old files in the background"
+        }
+        "close" => {
+            "close fewer files, and close them in a separate thread: closing waits until written data are on their way"
+        }
+        _ => {
+            "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"
+        }
+    };
+    match lost {
+        Some(lost) => Words::new(title, hint).with(lost.sentence(), about),
+        None => Words::new(title, hint),
+    }
+}
+
+/// Kind of small files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Written, perhaps read, and removed.
+    Temporary,
+    /// Read, once or twice.
+    Read,
+    /// Written, once or twice.
+    Written,
+}
+
+/// Small files of one kind.
+pub(crate) struct ManyFiles {
+    /// Kind.
+    pub(crate) kind: Kind,
+    /// Number of files.
+    pub(crate) files: u64,
+    /// Calls on them, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) time_ns: f64,
+    /// Bytes moved.
+    pub(crate) bytes: u64,
+    /// Opens, and reads or writes: number and time, ns.
+    pub(crate) opens: (u64, f64),
+    pub(crate) moves: (u64, f64),
+}
+
+/// Says that there are many small files.
+pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
+    let each = |(calls, ns): (u64, f64)| each_ns(ns, calls);
+    let (of_each, size) = (each_ns(of.time_ns, of.files), show::bytes(of.bytes / of.opens.0.max(1)));
+    let temporary = || show::counted(of.files, "temporary file");
+    let small = || show::counted(of.files, "small file");
+    let (open, transfer) = (each(of.opens), each(of.moves));
+    let (title, hint) = match of.kind {
+        Kind::Temporary => (
+            if of.bytes == 0 {
+                format!("{} are created and removed empty: {of_each} for each", temporary())
+            } else {
+                format!("{} are created, used and removed: {of_each} for each, {size} moved per open", temporary())
+            },
+            "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file",
+        ),
+        Kind::Read => (
+            format!(
+                "{} are opened and read individually, {size} per open: an open takes {open}, a read {transfer}",
+                small()
+            ),
+            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), or copy the files to the node's own disk or /dev/shm first, and read large pieces",
+        ),
+        Kind::Written => (
+            format!(
+                "{} are opened and written individually, {size} per open: an open takes {open}, a write {transfer}",
+                small()
+            ),
+            "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once",
+        ),
+    };
+    let sentence =
+        format!("{} in {} on these files", show::duration(of.time_ns as u64), show::counted(of.calls, "call"));
+    Words::new(title, hint).with(sentence, About::default()).on(lost)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let slow = |what: Slow<'_>, most: &str, calls: u64, on: Option<&str>| {
+        let (of_most, time_ns, on) = ((4000, 8e9), 10e9, on.map(Into::into));
+        let of = SlowMetadata { what, calls, time_ns, most, of_most, on };
+        slow_metadata(&of, About::default(), lost_sample())
+    };
+    let many = |kind: Kind, bytes: u64| {
+        let (files, calls, time_ns, opens, moves) = (4000, 16_000, 24e9, (4000, 8e9), (4000, 4e9));
+        many_files(&ManyFiles { kind, files, calls, time_ns, bytes, opens, moves }, lost_sample())
+    };
+    let names = ["open".to_owned(), "stat".to_owned()];
+    vec![
+        (Code::METADATA_SHARE, slow(Slow::OfRank("rank 0"), "open", 5000, None)),
+        (Code::METADATA_SHARE, slow(Slow::OpensOfLog, "open", 5000, None)),
+        (Code::METADATA_SHARE, slow(Slow::Mostly, "open", 4000, Some("files in /scratch/run"))),
+        (Code::METADATA_SHARE, slow(Slow::Mostly, "stat", 5000, None)),
+        (Code::METADATA_SHARE, slow(Slow::Mostly, "unlink", 4000, None)),
+        (Code::METADATA_SHARE, slow(Slow::Mostly, "close", 4000, None)),
+        (Code::METADATA_SHARE, slow(Slow::Several(&names), "open", 5000, Some("files *.h5"))),
+        (Code::TEMPORARY_FILES, many(Kind::Temporary, 0)),
+        (Code::TEMPORARY_FILES, many(Kind::Temporary, 16 << 20)),
+        (Code::SMALL_FILES, many(Kind::Read, 16 << 20)),
+        (Code::SMALL_FILES, many(Kind::Written, 16 << 20)),
+    ]
+}

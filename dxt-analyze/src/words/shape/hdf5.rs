@@ -1,0 +1,135 @@
+//! HDF5: flushes, metadata, chunks, opens.
+
+use crate::findings::About;
+use crate::model::class::Class;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, each_ns};
+
+/// Says that HDF5 reads `moved` bytes of a file for `asked` in `calls`.
+pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64, time_ns: u64, about: About) -> Words {
+    let times = moved as f64 / asked as f64;
+    let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
+    let title = format!(
+        "HDF5 reads {times} times the requested bytes of {file}: repeated chunks, or whole rows for few elements"
+    );
+    let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
+                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
+    let sentence = format!(
+        "{} requested in {}, {} read for these calls in {}",
+        show::bytes(asked),
+        show::counted(calls, "call"),
+        show::bytes(moved),
+        show::duration(time_ns)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// HDF5 files flushed after few writes.
+pub(crate) struct Flushed<'a> {
+    /// Number of files, and the path of the only one.
+    pub(crate) files: u64,
+    pub(crate) file: Option<&'a str>,
+    /// Flushes, and their time, ns.
+    pub(crate) flushes: u64,
+    pub(crate) time_ns: f64,
+    /// Processes that flush.
+    pub(crate) processes: u64,
+    /// Writes to data sets.
+    pub(crate) writes: u64,
+}
+
+/// Says that HDF5 files are flushed after few writes.
+pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} flushed {} by {} for {} to data sets: a flush takes {}",
+        of.file.map_or_else(
+            || format!("{} are", show::counted(of.files, "HDF5 file")),
+            |name| format!("HDF5 file {name} is")
+        ),
+        show::counted(of.flushes, "time"),
+        show::counted(of.processes, "process"),
+        show::counted(of.writes, "write"),
+        each_ns(of.time_ns, of.flushes)
+    );
+    let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file writes all of it; a larger metadata cache and \
+                 block (H5Pset_meta_block_size) make writes fewer and larger";
+    Words::new(title, hint).with(format!("{} in H5Fflush", show::duration(of.time_ns as u64)), about).on(lost)
+}
+
+/// Calls on the metadata of an HDF5 file, separate on each rank.
+pub(crate) struct Hdf5Metadata<'a> {
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Ranks.
+    pub(crate) ranks: u64,
+    /// Calls, and the mean length of all small ones in bytes.
+    pub(crate) calls: u64,
+    pub(crate) bytes_each: u64,
+    /// Small calls for data sets.
+    pub(crate) of_data: u64,
+}
+
+/// Says that ranks read or write the metadata of an HDF5 file separately.
+pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let read = of.class == Class::Read;
+    let title = format!(
+        "{} {} the metadata of HDF5 file {} separately: {} small independent {}",
+        show::counted(of.ranks, "rank"),
+        if read { "read" } else { "write" },
+        of.file,
+        show::count(of.calls),
+        of.class.plural()
+    );
+    let hint = if read {
+        "call H5Pset_all_coll_metadata_ops(fapl, true): one rank reads and broadcasts; open objects once, not in each step"
+    } else {
+        "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
+    };
+    let sentence = format!(
+        "{} each on average, near the same places of the file; data sets were accessed by {}",
+        show::bytes(of.bytes_each),
+        show::counted(of.of_data, "small call")
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Says that processes open an HDF5 file repeatedly.
+pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64, about: About) -> Words {
+    let title = format!(
+        "HDF5 file {file} is opened {} times by {}: each open rereads its metadata",
+        show::count(opens),
+        show::counted(processes, "process")
+    );
+    let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
+    let sentence = format!("{} in repeated opens, closes and the small reads inside", show::duration(time_ns));
+    Words::new(title, hint).with(sentence, about)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let (about, file) = (About::default, "/scratch/out.h5");
+    let flushed = |file: Option<&str>| {
+        let files = if file.is_some() { 1 } else { 4 };
+        let lost = if file.is_some() { None } else { lost_sample() };
+        let of = Flushed { files, file, flushes: 900, time_ns: 9e9, processes: 16, writes: 1200 };
+        hdf5_flushed(&of, about(), lost)
+    };
+    let metadata = |class: Class| {
+        let of = Hdf5Metadata { file, class, ranks: 64, calls: 16_000, bytes_each: 512, of_data: 12 };
+        hdf5_metadata(&of, about(), lost_sample())
+    };
+    vec![
+        (Code::HDF5_AMPLIFIED, hdf5_amplified(file, (1 << 20, 5 << 20), 40, 2_000_000_000, about())),
+        (Code::HDF5_AMPLIFIED, hdf5_amplified(file, (1 << 20, 50 << 20), 40, 2_000_000_000, about())),
+        (Code::HDF5_FLUSHED, flushed(Some(file))),
+        (Code::HDF5_FLUSHED, flushed(None)),
+        (Code::HDF5_METADATA, metadata(Class::Read)),
+        (Code::HDF5_METADATA, metadata(Class::Write)),
+        (Code::HDF5_REOPENED, hdf5_reopened(file, 400, 8, 3_000_000_000, about())),
+    ]
+}

@@ -1,0 +1,145 @@
+//! Ranks that arrive last.
+
+use crate::findings::About;
+use crate::text::units as show;
+use crate::words::Words;
+
+/// Synchronization points.
+const POINTS: &str = "synchronization points (MPI_Barrier, MPI_Allreduce, ...)";
+/// Reason not to look at I/O.
+const NOT_SLOW: &str = "the calls themselves are not slow";
+
+/// Ranks that arrive last.
+pub(crate) struct Late {
+    /// Name, and true if it is of one rank or node.
+    pub(crate) name: String,
+    pub(crate) one: bool,
+    /// Times that they are last, and times that they could be.
+    pub(crate) times: u64,
+    pub(crate) of: u64,
+    /// Time that the others wait for them, ns.
+    pub(crate) saves_ns: u64,
+}
+
+impl Late {
+    fn arrives(&self) -> String {
+        format!("{} {} last at {} of", self.name, if self.one { "arrives" } else { "arrive" }, show::count(self.times))
+    }
+
+    fn whose(&self) -> &'static str {
+        if self.one { "its" } else { "their" }
+    }
+
+    fn hint(&self) -> String {
+        format!("give {} less to compute, or find out what slows {} computing", self.name, self.whose())
+    }
+
+    fn hint_of_points(&self) -> String {
+        format!("{} (another process on its cores, a slower node)", self.hint())
+    }
+}
+
+/// Says that ranks arrive last at synchronization points of their group of `ranks`.
+pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
+    let title = format!(
+        "{} {} of {} group of {}: the group waits {}, and all other ranks wait for the group",
+        of.arrives(),
+        show::counted(of.of, "synchronization point"),
+        of.whose(),
+        show::counted(ranks, "rank"),
+        show::duration(of.saves_ns)
+    );
+    Words::new(title, of.hint_of_points()).with("the delay excludes I/O time: its cause is not I/O", about)
+}
+
+/// Says that ranks arrive last at synchronization points of all.
+pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
+    let (it, does) = if of.one { ("it", "computes or waits") } else { ("they", "compute or wait") };
+    let title = format!(
+        "{} {} {POINTS}: the others wait {} while {it} {does} for messages",
+        of.arrives(),
+        show::count(of.of),
+        show::duration(of.saves_ns)
+    );
+    let sentence = "the delay excludes I/O that takes longer than on other ranks: its cause is not I/O";
+    Words::new(title, of.hint_of_points()).with(sentence, about)
+}
+
+/// Says that ranks arrive last at collective calls: `own_ns` after the previous one, the others `usual_ns`.
+pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
+    let title = format!(
+        "{} {}: {} after the previous call (others: {})",
+        of.arrives(),
+        show::counted(of.of, "collective call"),
+        show::duration(own_ns),
+        show::duration(usual_ns)
+    );
+    let sentence = format!("the others wait {} in total", show::duration(of.saves_ns));
+    Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
+}
+
+/// Says that ranks arrive last at collective opens.
+pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
+    let title = format!(
+        "{} {}: the others wait {} in these opens",
+        of.arrives(),
+        show::counted(of.of, "collective MPI-IO open"),
+        show::duration(of.saves_ns)
+    );
+    let sentence = "derived from the short time in MPI-IO opens, compared with the other ranks: the log has no times of single opens";
+    Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
+}
+
+/// Place where ranks wait for each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Collective calls of MPI-IO and HDF5.
+    Calls,
+    /// MPI's own.
+    Points,
+}
+
+/// Says that different ranks, `ranks` in all, arrive last at `times` of `of` places, where all wait for `waits_ns`.
+pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, waits_ns: f64) -> Words {
+    let (there, all, reason) = match place {
+        Place::Calls => ("collective calls", show::count(of), NOT_SLOW),
+        Place::Points => (POINTS, show::counted(of, "point"), "the delay excludes I/O time: its cause is not I/O"),
+    };
+    let title = format!(
+        "different ranks arrive last at {there}: at {} of {all}, {} after all others on average",
+        show::count(times),
+        crate::words::common::each_ns(waits_ns, times)
+    );
+    let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
+                synchronize less often";
+    let sentence = format!(
+        "the others wait {} in total; {} of the ranks {} last by far at least once; {reason}",
+        show::duration(waits_ns as u64),
+        show::count(ranks),
+        show::agree(ranks, "arrives", "arrive")
+    );
+    Words::new(title, hint).with(sentence, About::default())
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    let about = About::default;
+    let late = |one: bool| {
+        let name = if one { "rank 3" } else { "ranks 3, 4 and 5" }.into();
+        Late { name, one, times: 40, of: 48, saves_ns: 12_000_000_000 }
+    };
+    let (own_ns, usual_ns) = (250_000_000, 12_000_000);
+    vec![
+        (Code::LATE_TO_MEET, late_in_group(&late(true), 8, about())),
+        (Code::LATE_TO_MEET, late_in_group(&late(false), 8, about())),
+        (Code::LATE_TO_MEET, late_to_meet(&late(true), about())),
+        (Code::LATE_TO_MEET, late_to_meet(&late(false), about())),
+        (Code::LATE_TO_MEET, late_by_turns(Place::Points, (40, 48), 7, 9e9)),
+        (Code::LATE_RANKS, late_to_calls(&late(true), own_ns, usual_ns, about())),
+        (Code::LATE_RANKS, late_to_calls(&late(false), own_ns, usual_ns, about())),
+        (Code::LATE_RANKS, late_to_open(&late(true), about())),
+        (Code::LATE_RANKS, late_to_open(&late(false), about())),
+        (Code::LATE_RANKS, late_by_turns(Place::Calls, (40, 48), 7, 9e9)),
+    ]
+}

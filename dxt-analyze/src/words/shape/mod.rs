@@ -1,0 +1,35 @@
+//! Sentences of the findings about the shape of I/O ([`crate::topics::causes::shape`]).
+
+mod again;
+mod balance;
+mod files;
+mod hdf5;
+mod late;
+mod polls;
+mod small;
+mod waits;
+
+pub(crate) use again::*;
+pub(crate) use balance::*;
+pub(crate) use files::*;
+pub(crate) use hdf5::*;
+pub(crate) use late::*;
+pub(crate) use polls::*;
+pub(crate) use small::*;
+pub(crate) use waits::*;
+
+/// Samples of all of them.
+#[cfg(test)]
+pub(super) fn samples() -> Vec<super::tests::Sample> {
+    let all = [
+        again::samples(),
+        balance::samples(),
+        files::samples(),
+        hdf5::samples(),
+        late::samples(),
+        polls::samples(),
+        small::samples(),
+        waits::samples(),
+    ];
+    all.into_iter().flatten().collect()
+}

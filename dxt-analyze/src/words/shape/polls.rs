@@ -1,0 +1,218 @@
+//! Processes that query the same names repeatedly, or wait for files and locks by polling.
+
+use crate::findings::About;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, Who, each_ns};
+
+/// Metadata queries on the same paths.
+pub(crate) struct Repeated {
+    /// Queries, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) time_ns: f64,
+    /// Operations.
+    pub(crate) operations: Vec<&'static str>,
+    /// Processes, and whether these are ranks.
+    pub(crate) processes: u64,
+    pub(crate) are_ranks: bool,
+    /// Paths, and pairs of process and path.
+    pub(crate) paths: u64,
+    pub(crate) pairs: u64,
+}
+
+/// Says that processes repeat metadata queries on the same paths.
+pub(crate) fn asked_again(of: &Repeated, lost: Option<LostOn>) -> Words {
+    let who = match (of.processes, of.are_ranks) {
+        (1, _) => String::new(),
+        (_, true) => format!(" of {}", show::counted(of.processes, "rank")),
+        _ => format!(" of {}", show::counted(of.processes, "process")),
+    };
+    let by_each = match (of.processes > 1 && of.paths < of.pairs, of.are_ranks) {
+        (true, true) => "by each rank",
+        (true, false) => "by each process",
+        _ => "each",
+    };
+    let title = format!(
+        "{} ({}){who} repeatedly query the same {}, {} {by_each}",
+        show::counted(of.calls, "metadata call"),
+        of.operations.join(", "),
+        show::counted(of.paths, "name"),
+        show::counted(of.calls / of.pairs.max(1), "time")
+    );
+    let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
+    let sentence = format!(
+        "{} in stat and access, {} each, by {}",
+        show::duration(of.time_ns as u64),
+        each_ns(of.time_ns, of.calls),
+        show::counted(of.processes, "process")
+    );
+    Words::new(title, hint).with(sentence, About::default()).on(lost)
+}
+
+/// Says that `vain` of `calls` metadata queries of `processes` find no file yet.
+pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} of {} {} no file yet: {} {} for files that appear later",
+        show::count(vain),
+        show::counted(calls, "metadata query"),
+        show::agree(vain, "finds", "find"),
+        show::counted(processes, "process"),
+        show::agree(processes, "polls", "poll")
+    );
+    let hint = "let the process that creates the files send a message (MPI, a pipe, inotify on the same node), or poll with growing pauses: each query loads \
+                the metadata server";
+    Words::new(title, hint).on(lost)
+}
+
+/// Object of a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaited {
+    /// Removal of a lock file.
+    LockFile,
+    /// Release of a lock on a file.
+    Lock,
+    /// Creation of a file.
+    File,
+}
+
+/// Processes that poll for the same kind of object.
+pub(crate) struct Polled<'a> {
+    /// Object.
+    pub(crate) what: Awaited,
+    /// Processes.
+    pub(crate) who: Who,
+    /// Path, if nearly all waiting is for one file.
+    pub(crate) file: Option<&'a str>,
+    /// Number of files.
+    pub(crate) files: u64,
+    /// Calls that fail.
+    pub(crate) calls: u64,
+    /// Time from the first to the last, of the process that waits longest and of all, ns.
+    pub(crate) longest_ns: u64,
+    pub(crate) all_ns: u64,
+}
+
+/// Says that processes poll for locks or files of others.
+pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
+    let start = format!("{} up to {} for", of.who.does("waits", "wait"), show::duration(of.longest_ns));
+    let poll = of.who.agree("polls", "poll");
+    let or_count = |what: &str| of.file.map_or_else(|| show::counted(of.files, what), ToOwned::to_owned);
+    let (title, hint) = match of.what {
+        Awaited::LockFile => (
+            format!(
+                "{start} {} of another process and {poll}: {} fail because the file exists",
+                of.file.map_or_else(|| show::counted(of.files, "lock file"), |file| format!("the lock file {file}")),
+                show::counted(of.calls, "open")
+            ),
+            "hold the lock file only while the guarded data change, or let one process do the guarded work for all (MPI_Gather); if a lock is needed, \
+             an fcntl lock on the bytes wakes the waiting process as soon as the lock is free",
+        ),
+        Awaited::Lock => (
+            format!(
+                "{start} locks on {} held by other processes and {poll}: {} fail",
+                or_count("file"),
+                show::counted(of.calls, "lock call")
+            ),
+            "let one process write for all, or hold locks for less time: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
+             process, merged at the end)",
+        ),
+        Awaited::File => (
+            format!(
+                "{start} {} (created by {}) and {poll}: {} find no file",
+                or_count("file"),
+                if of.file.is_some() { "another process" } else { "other processes" },
+                show::counted(of.calls, "call")
+            ),
+            "create the file earlier, or do other work while waiting; within one job, send a message (MPI, a pipe, a socket): it arrives at once \
+             and does not load the metadata server",
+        ),
+    };
+    let sentence = format!(
+        "{} in total in these calls and between them, with little other I/O; computing in between is not recorded",
+        show::duration(of.all_ns)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Files found some time after they were available.
+pub(crate) struct FoundLate {
+    /// Processes that poll.
+    pub(crate) who: Who,
+    /// Files, and the path of the only one, or the pattern of all.
+    pub(crate) files: u64,
+    pub(crate) name: Option<String>,
+    /// Waits, and calls that fail in them.
+    pub(crate) waits: u64,
+    pub(crate) calls: u64,
+    /// Time from the first to the last of these calls, summed over waits, ns.
+    pub(crate) asked_ns: u64,
+    /// Time from creation to discovery, summed over waits, and of the process with most, ns.
+    pub(crate) late_ns: u64,
+    pub(crate) longest_ns: u64,
+}
+
+/// Says that processes poll too rarely for files of others.
+pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
+    let each = |ns: u64, of: u64| show::duration(ns / of.max(1));
+    let (what, made) = match (&of.name, of.files) {
+        (Some(name), 1) => (name.clone(), "it is"),
+        (Some(name), many) => (format!("{} {name}", show::counted(many, "file")), "they are"),
+        (None, many) => (show::counted(many, "file"), "they are"),
+    };
+    let title = format!(
+        "{} {what} {} after {made} available, on average: {} {} only every {}",
+        of.who.does("finds", "find"),
+        each(of.late_ns, of.waits),
+        of.who.agree("the process", "the processes"),
+        of.who.agree("polls", "poll"),
+        each(of.asked_ns, of.calls)
+    );
+    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) on one node; or poll more often, starting with a \
+                short pause that grows";
+    let sentence = format!(
+        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the process that waits longest; {} failed \
+         before; computing in between is not recorded",
+        show::duration(of.late_ns),
+        show::duration(of.longest_ns),
+        show::counted(of.calls, "call")
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let repeated = |processes: u64, are_ranks: bool, paths: u64| {
+        let operations = vec!["stat", "access"];
+        let of = Repeated { calls: 12_800, time_ns: 9e9, operations, processes, are_ranks, paths, pairs: 320 };
+        asked_again(&of, lost_sample())
+    };
+    let (one, many) = (|| Who::One("rank 3".into()), || Who::Many(7));
+    let polled = |what: Awaited, who: Who, file: Option<&str>| {
+        let (files, calls, longest_ns, all_ns) =
+            (if file.is_some() { 1 } else { 4 }, 900, 6_000_000_000, 21_000_000_000);
+        super::polled(&Polled { what, who, file, files, calls, longest_ns, all_ns }, About::default())
+    };
+    let late = |who: Who, files: u64, name: Option<&str>| {
+        let (waits, calls, asked_ns, late_ns, longest_ns) = (8, 60, 60_000_000_000, 4_000_000_000, 2_000_000_000);
+        let name = name.map(Into::into);
+        found_late(&FoundLate { who, files, name, waits, calls, asked_ns, late_ns, longest_ns }, About::default())
+    };
+    let file = Some("/run/ready");
+    vec![
+        (Code::ASKED_AGAIN, repeated(1, false, 320)),
+        (Code::ASKED_AGAIN, repeated(16, false, 20)),
+        (Code::ASKED_AGAIN, repeated(16, true, 20)),
+        (Code::ASKED_AGAIN, asked_in_vain(5000, 6000, 4, lost_sample())),
+        (Code::POLLED, polled(Awaited::LockFile, one(), file)),
+        (Code::POLLED, polled(Awaited::LockFile, many(), None)),
+        (Code::POLLED, polled(Awaited::Lock, one(), file)),
+        (Code::POLLED, polled(Awaited::Lock, many(), None)),
+        (Code::POLLED, polled(Awaited::File, one(), file)),
+        (Code::POLLED, polled(Awaited::File, many(), None)),
+        (Code::POLLED, late(one(), 1, file)),
+        (Code::POLLED, late(many(), 8, Some("/run/ready_*"))),
+        (Code::POLLED, late(many(), 8, None)),
+    ]
+}

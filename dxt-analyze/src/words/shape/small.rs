@@ -1,0 +1,290 @@
+//! Requests of few bytes, and seeks.
+
+use crate::findings::About;
+use crate::model::class::Class;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, each_ns};
+
+/// Small requests.
+pub(crate) struct Small {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Requests, their bytes, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time_ns: f64,
+    /// Processes that make them.
+    pub(crate) processes: u64,
+    /// True if most are made inside HDF5.
+    pub(crate) hdf5: bool,
+    /// Their queue, if they wait for each other.
+    pub(crate) queue: Option<Waiting>,
+}
+
+/// Small requests to shared files that wait for each other.
+pub(crate) struct Waiting {
+    /// Processes, and whether these are ranks.
+    pub(crate) processes: u64,
+    pub(crate) are_ranks: bool,
+    /// Number of files, and the path of one of them.
+    pub(crate) files: u64,
+    pub(crate) file: String,
+    /// True if most are appended (O_APPEND).
+    pub(crate) appends: bool,
+    /// Time of the fastest, ns.
+    pub(crate) fastest_ns: u64,
+}
+
+impl Waiting {
+    fn sentence(&self, class: Class) -> String {
+        format!(
+            " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
+            show::counted(self.processes, if self.are_ranks { "rank" } else { "process" }),
+            match self.files {
+                1 => self.file.clone(),
+                count => show::counted(count, "shared file"),
+            },
+            match (self.appends, self.files) {
+                (false, _) => "",
+                (true, 1) => "append to the file (O_APPEND) and ",
+                (true, _) => "append to the files (O_APPEND) and ",
+            },
+            class.plural(),
+            show::duration(self.fastest_ns)
+        )
+    }
+}
+
+/// Says that requests are small.
+pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} small {}{}{}: {} and {} each on average",
+        show::count(of.calls),
+        of.class.plural(),
+        if of.hdf5 { " inside HDF5" } else { "" },
+        of.queue.as_ref().map(|queue| queue.sentence(of.class)).unwrap_or_default(),
+        show::bytes(of.bytes / of.calls.max(1)),
+        each_ns(of.time_ns, of.calls)
+    );
+    let hint = match (of.hdf5, of.class) {
+        (true, Class::Read) => {
+            "read whole chunks: use a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, and cached or collective metadata reads"
+        }
+        (true, _) => {
+            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); use fewer objects, attributes and flushes (H5Fflush), and \
+             metadata blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
+        }
+        (false, Class::Read) => "read larger pieces and take the parts from memory",
+        (false, _) => {
+            "buffer small writes in the program (setvbuf for C streams, no flush after each line), then make one call for many"
+        }
+    };
+    let time = show::duration(of.time_ns as u64);
+    let sentence = format!("{time} in these calls, in {}", show::counted(of.processes, "process"));
+    Words::new(title, hint).with(sentence, About::default()).on(lost)
+}
+
+/// Collective calls with few bytes of all ranks together.
+pub(crate) struct TinyCollective<'a> {
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Calls of each rank.
+    pub(crate) calls: u64,
+    /// Ranks.
+    pub(crate) ranks: u64,
+    /// Bytes of all ranks together in all calls.
+    pub(crate) bytes: u64,
+    /// Mean time of a call, ns.
+    pub(crate) each_ns: u64,
+}
+
+/// Says that collective calls move few bytes of all ranks together.
+pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} collective {} of {} on {} move {} each, summed over all ranks",
+        show::count(of.calls),
+        of.class.plural(),
+        show::counted(of.ranks, "rank"),
+        of.file,
+        show::bytes(of.bytes / of.calls.max(1))
+    );
+    let does = if of.class == Class::Read { "read" } else { "write" };
+    let hint = format!(
+        "combine the data of many steps, and {does} them in one collective call: each call costs an exchange and a request"
+    );
+    let sentence = format!("{} for each call, averaged over ranks", show::duration(of.each_ns));
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Small independent calls on shared files.
+pub(crate) struct Independent<'a> {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// True if HDF5 makes most.
+    pub(crate) hdf5: bool,
+    /// Calls, their bytes, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time_ns: f64,
+    /// Collective calls on the same files.
+    pub(crate) collective: u64,
+    /// Files, and the path of the one with most time.
+    pub(crate) files: u64,
+    pub(crate) file: &'a str,
+    /// Ranks that use this file.
+    pub(crate) ranks: u64,
+}
+
+/// Says that ranks make small independent calls on shared files.
+pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostOn>) -> Words {
+    let on = match of.files {
+        1 => format!("the shared file {}", of.file),
+        count => show::counted(count, "shared file"),
+    };
+    let title = format!(
+        "{} small independent {} {} of {} on {on}: {} and {} each on average",
+        show::count(of.calls),
+        if of.hdf5 { "HDF5" } else { "MPI-IO" },
+        of.class.plural(),
+        show::counted(of.ranks, "rank"),
+        show::bytes(of.bytes / of.calls.max(1)),
+        each_ns(of.time_ns, of.calls)
+    );
+    let hint = if of.hdf5 {
+        "make the transfers collective (H5Pset_dxpl_mpio with H5FD_MPIO_COLLECTIVE; h5py: `with dataset.collective:`): aggregators then make few large requests"
+    } else {
+        "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
+    };
+    let sentence = format!(
+        "{} in these calls, summed over all ranks; {} collective {} on these files",
+        show::duration(of.time_ns as u64),
+        show::count(of.collective),
+        of.class.agree(of.collective)
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Reads or writes of C streams with small buffers.
+pub(crate) struct StreamBuffer {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Calls, and their bytes.
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    /// Calls that fill or empty the buffer, and their time, ns.
+    pub(crate) slow: u64,
+    pub(crate) slow_ns: f64,
+}
+
+/// Says that C streams fill or empty small buffers.
+pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn>) -> Words {
+    let (does, what) = if of.class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
+    let title = format!(
+        "C stream buffers are {does} every {}: {} of {} {what} take {} each, the others only copy",
+        show::bytes(of.bytes / of.slow.max(1)),
+        show::count(of.slow),
+        show::count(of.calls),
+        each_ns(of.slow_ns, of.slow)
+    );
+    // Without memory of the caller's the GNU C library keeps its own buffer, whatever the size.
+    let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
+                fflush between records";
+    let sentence = format!(
+        "{} in total, {} on average for each {}",
+        show::bytes(of.bytes),
+        show::bytes(of.bytes / of.calls.max(1)),
+        of.class.singular()
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Says that small reads only complete blocks of which writes change a part.
+pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} only {} blocks that {} {} in part (read-modify-write of unaligned writes)",
+        show::counted(reads, "small read"),
+        show::agree(reads, "completes", "complete"),
+        show::counted(writes, "write"),
+        show::agree(writes, "changes", "change")
+    );
+    let hint =
+        "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+    Words::new(title, hint).on(lost)
+}
+
+/// Says what `calls` seeks cost, of which `of_streams` are in C streams; `streams` if that is most.
+pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lost: Option<LostOn>) -> Words {
+    let (seeks, each) = (show::counted(calls, "seek"), each_ns(time_ns, calls));
+    let (title, hint) = if streams {
+        (
+            format!("{seeks} in C streams take {each} each: a seek discards the buffer"),
+            "read and write in file order, or read large pieces and select in memory; if records lie far apart, a smaller buffer (setvbuf) or \
+             pread(2) moves only the requested bytes",
+        )
+    } else {
+        (
+            format!("{seeks} take {each} each"),
+            "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
+        )
+    };
+    let sentence = format!(
+        "{} in seeks; {} of the seeks {} in C streams",
+        show::duration(time_ns as u64),
+        show::count(of_streams),
+        show::agree(of_streams, "is", "are")
+    );
+    Words::new(title, hint).with(sentence, About::default()).on(lost)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
+    let small = |class: Class, hdf5: bool, queue: Option<Waiting>| {
+        small_requests(
+            &Small { class, calls: 80_000, bytes: 10 << 20, time_ns: 16e9, processes: 8, hdf5, queue },
+            lost(),
+        )
+    };
+    let waiting = |are_ranks: bool, files: u64, appends: bool| {
+        Some(Waiting { processes: 8, are_ranks, files, file: "/scratch/log".into(), appends, fastest_ns: 20_000 })
+    };
+    let tiny = |class: Class| {
+        let (calls, ranks, bytes, each_ns) = (500, 64, 500 << 14, 3_000_000);
+        tiny_collective(&TinyCollective { file, class, calls, ranks, bytes, each_ns }, about(), lost())
+    };
+    let independent = |class: Class, hdf5: bool, files: u64| {
+        let (calls, bytes, time_ns, collective, ranks) = (64_000, 64_000 << 12, 40e9, 12, 64);
+        super::independent(
+            &Independent { class, hdf5, calls, bytes, time_ns, collective, files, file, ranks },
+            about(),
+            lost(),
+        )
+    };
+    let stream = |class: Class| {
+        let of = StreamBuffer { class, calls: 40_000, bytes: 20 << 20, slow: 5000, slow_ns: 5e9 };
+        stream_buffer(&of, about(), lost())
+    };
+    vec![
+        (Code::SMALL_READS, small(Class::Read, false, None)),
+        (Code::SMALL_READS, small(Class::Read, true, None)),
+        (Code::SMALL_READS, small(Class::Read, false, waiting(false, 3, false))),
+        (Code::SMALL_WRITES, small(Class::Write, false, None)),
+        (Code::SMALL_WRITES, small(Class::Write, true, None)),
+        (Code::SMALL_WRITES, small(Class::Write, false, waiting(true, 1, true))),
+        (Code::SMALL_WRITES, small(Class::Write, false, waiting(true, 3, true))),
+        (Code::TINY_COLLECTIVE, tiny(Class::Read)),
+        (Code::TINY_COLLECTIVE, tiny(Class::Write)),
+        (Code::INDEPENDENT, independent(Class::Read, false, 1)),
+        (Code::INDEPENDENT, independent(Class::Write, true, 4)),
+        (Code::STREAM_BUFFER, stream(Class::Read)),
+        (Code::STREAM_BUFFER, stream(Class::Write)),
+        (Code::READ_MODIFY_WRITE, read_modify_write(4000, 2000, lost())),
+        (Code::SEEK_PER_ACCESS, seeks(9000, 9000, true, 4e9, lost())),
+        (Code::SEEK_PER_ACCESS, seeks(9000, 0, false, 4e9, lost())),
+    ]
+}

@@ -1,0 +1,374 @@
+//! Who waits: for storage targets, locks, turns, and data on storage.
+
+use crate::findings::About;
+use crate::model::Manner;
+use crate::model::class::Class;
+use crate::text::units as show;
+use crate::words::Words;
+use crate::words::common::{LostOn, each_ns};
+use std::collections::BTreeMap;
+
+/// Says that ranks hit the same of a file's OSTs in a `share` (0 to 1) of time windows, `at_once` ranks on average.
+pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
+    let title = format!(
+        "ranks hit the same OST of {file} at once ({:.0} % of time windows) while most of its {} idle",
+        100.0 * share,
+        show::counted(targets, "OST")
+    );
+    let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
+                padding), or let each rank start at a different block";
+    let sentence = format!(
+        "{at_once:.1} ranks on the busiest OST of a time window on average; over the whole run several OSTs are used"
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Calls that queue at few storage targets.
+pub(crate) struct Queued {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Storage targets in use at a time.
+    pub(crate) targets: u64,
+    /// The only one, or one of them.
+    pub(crate) target: u32,
+    /// True if targets differ over time.
+    pub(crate) steps: bool,
+    /// Calls in flight per target.
+    pub(crate) in_flight: f64,
+    /// Cost of the queue.
+    pub(crate) cost: QueueCost,
+    /// Stripes of each file, if the same for most.
+    pub(crate) stripes: Option<u32>,
+    /// Targets with which nothing would queue.
+    pub(crate) enough: f64,
+    /// True if the files have as many stripes.
+    pub(crate) wide: bool,
+}
+
+/// Cost of a queue to its calls.
+pub(crate) enum QueueCost {
+    /// Part of their time in the queue, 0 to 1.
+    Share(f64),
+    /// Ratio of the median call's time to the fastest call's.
+    Times(f64),
+}
+
+/// Says that calls queue at few storage targets.
+pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Words {
+    let what = of.class.plural();
+    let targets = match (of.targets, of.steps) {
+        (1, false) => format!("OST {}", of.target),
+        (1, true) => "one OST at a time".to_owned(),
+        (many, false) => format!("{many} OSTs"),
+        (many, true) => format!("{many} OSTs at a time"),
+    };
+    let each = if of.targets == 1 { "" } else { " on each" };
+    let have = match of.stripes {
+        Some(count) => format!("; the files have {} each", show::counted(u64::from(count), "stripe")),
+        None => String::new(),
+    };
+    let long = match of.cost {
+        QueueCost::Share(part) => format!("{:.0} % of their time in the queue", part * 100.0),
+        QueueCost::Times(slower) => format!("{slower:.1} times as long as the fastest"),
+    };
+    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}{have}", of.in_flight);
+    let hint = if of.wide {
+        "let ranks start at different stripes, or let one rank read shared data and broadcast it: requests hit few of the files' stripes at a time".to_owned()
+    } else {
+        format!(
+            "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+            of.enough
+        )
+    };
+    let sentence = format!("{} used, {:.0} would suffice", show::counted(of.targets, "OST"), of.enough);
+    Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Owner of file locks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// The program.
+    Program,
+    /// MPI-IO, for data sieving.
+    MpiIo,
+    /// MPI-IO, for a shared file pointer.
+    SharedPointer,
+    /// MPI-IO, around each read or write.
+    EachCall,
+}
+
+/// Says how long processes wait for file locks.
+pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<LostOn>) -> Words {
+    let whose = if locks == Locks::Program { "processes wait" } else { "MPI-IO waits" };
+    let what = if locks == Locks::SharedPointer { "the lock of a shared file pointer" } else { "file locks" };
+    let time = show::duration(time_ns as u64);
+    let title = if locks == Locks::EachCall {
+        format!(
+            "MPI-IO waits {time} for file locks that it takes around each read or write (atomic mode, or NFS): {}",
+            show::counted(calls, "lock call")
+        )
+    } else {
+        format!("{whose} {time} for {what}, in {}", show::counted(calls, "call"))
+    };
+    let hint = match locks {
+        Locks::SharedPointer => {
+            "ranks take the pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
+        }
+        Locks::EachCall => {
+            "MPI_File_set_atomicity(file, 0): with the default, ranks that write different bytes need no locks; where it is not set, the file system is taken \
+             for one that needs them (NFS): use a parallel one"
+        }
+        Locks::MpiIo => "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks",
+        Locks::Program => {
+            "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
+        }
+    };
+    Words::new(title, hint).on(lost)
+}
+
+/// Collective call that took far longer than its peers.
+pub(crate) struct LongCollective<'a> {
+    /// Path.
+    pub(crate) file: &'a str,
+    /// Operation.
+    pub(crate) class: Class,
+    /// Ranks in the call.
+    pub(crate) ranks: u64,
+    /// Duration, start since the job's start, and usual duration of such calls, ns.
+    pub(crate) took_ns: u64,
+    pub(crate) at_ns: u64,
+    pub(crate) usual_ns: u64,
+    /// Bytes that system calls inside read and wrote.
+    pub(crate) read: u64,
+    pub(crate) written: u64,
+    /// Longest time of one rank in system calls inside, ns.
+    pub(crate) inside_ns: u64,
+}
+
+/// Says that one collective call took far longer than its peers.
+pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
+    let title = format!(
+        "one collective {} blocked {} for {}, {} after the job's start; peers take {}",
+        of.class.singular(),
+        show::counted(of.ranks, "rank"),
+        show::duration(of.took_ns),
+        show::moment(of.at_ns),
+        show::duration(of.usual_ns)
+    );
+    let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
+                metadata flushes), and whether the delay recurs";
+    let sentence = format!(
+        "on {}; system calls inside read {} and wrote {}, and took at most {} on one rank",
+        of.file,
+        show::bytes(of.read),
+        show::bytes(of.written),
+        show::duration(of.inside_ns)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Ranks that read or write one after another.
+pub(crate) struct Serialized<'a> {
+    /// Ranks, and groups of them at the same time.
+    pub(crate) ranks: u64,
+    pub(crate) groups: u64,
+    /// Phases of the run.
+    pub(crate) phases: u64,
+    /// True if there are reads, and writes.
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// First file, their number, and a few others.
+    pub(crate) file: &'a str,
+    pub(crate) files: u64,
+    pub(crate) others: Vec<&'a str>,
+    /// Reads and writes.
+    pub(crate) calls: u64,
+    /// Time saved in parallel, ns.
+    pub(crate) saves_ns: u64,
+}
+
+/// Says that ranks read or write one at a time.
+pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
+    let what = match (of.reads, of.writes) {
+        (true, true) => "read and write",
+        (true, false) => "read",
+        _ => "write",
+    };
+    let on = match of.files {
+        1 => of.file.to_owned(),
+        many => format!("{} and {}", of.file, show::counted(many - 1, "other file")),
+    };
+    let groups = if of.groups > 1 { format!(", in {} groups at the same time,", of.groups) } else { String::new() };
+    let title = format!(
+        "{}{groups} {what} one at a time in {}, each when the previous rank ends: {on}",
+        show::counted(of.ranks, "rank"),
+        show::counted(of.phases, "phase"),
+    );
+    let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
+    let sentence = format!(
+        "{} reads and writes in these phases; in parallel they would finish {} sooner",
+        show::count(of.calls),
+        show::duration(of.saves_ns)
+    );
+    let words = Words::new(title, hint).with(sentence, about);
+    of.others.iter().fold(words, |words, file| words.with(format!("also on {file}"), About::default()))
+}
+
+/// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
+pub(crate) struct Uncached {
+    /// Reads or writes.
+    pub(crate) class: Class,
+    /// Calls, their bytes, and their time, ns.
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time_ns: f64,
+    /// Calls by flags of open(2).
+    pub(crate) flags: BTreeMap<Manner, u64>,
+}
+
+impl Uncached {
+    fn words(&self, title: String, hint: &str, lost: Option<LostOn>) -> Words {
+        let of =
+            |(manner, calls): (&Manner, &u64)| format!("{} with {}", show::counted(*calls, "call"), manner.names());
+        let opened = self.flags.iter().map(of).collect::<Vec<_>>().join(", ");
+        let sentence = format!("{} in total; {opened}", show::duration(self.time_ns as u64));
+        Words::new(title, hint).with(sentence, About::default()).on(lost)
+    }
+
+    fn each(&self) -> (String, String) {
+        (show::bytes(self.bytes / self.calls.max(1)), each_ns(self.time_ns, self.calls))
+    }
+}
+
+/// Says that each write waits for storage.
+pub(crate) fn written_through(of: &Uncached, lost: Option<LostOn>) -> Words {
+    let (bytes, time) = of.each();
+    let title = format!(
+        "{} of {bytes} {} for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
+        show::counted(of.calls, "write"),
+        show::agree(of.calls, "waits", "wait")
+    );
+    let hint = "open without O_SYNC and O_DSYNC, and call fsync once where data must be safe: at the end of a step, a checkpoint, a transaction";
+    of.words(title, hint, lost)
+}
+
+/// Says that small calls bypass the page cache.
+pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
+    let (bytes, time) = of.each();
+    let title = format!(
+        "{} of {bytes} {} the page cache, {time} each: the files were opened with O_DIRECT",
+        of.class.counted(of.calls),
+        show::agree(of.calls, "bypasses", "bypass")
+    );
+    let hint = if of.class == Class::Read {
+        "open without O_DIRECT, so that the page cache reads ahead and holds the data; or read some MiB at once, with several requests in flight"
+    } else {
+        "open without O_DIRECT, so that the page cache gathers small writes; or write some MiB at once, with several requests in flight"
+    };
+    of.words(title, hint, lost)
+}
+
+/// Says that many processes read the same block, `range` in bytes.
+pub(crate) fn common_reads(file: &str, range: (u64, u64), processes: u64, calls: u64, about: About) -> Words {
+    let title = format!(
+        "{} read the same {} at byte {} of {file}: {}",
+        show::counted(processes, "process"),
+        show::bytes(range.1 - range.0),
+        range.0,
+        show::counted(calls, "read")
+    );
+    let hint = "let one rank read the block and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
+    Words::new(title, hint).with("the block is small, and its server serves the reads one at a time", about)
+}
+
+/// Says that syncs follow few writes; `flushes` if they are of C streams.
+pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool, lost: Option<LostOn>) -> Words {
+    let name = if flushes { show::agree(syncs, "flush", "flushes") } else { show::agree(syncs, "sync", "syncs") };
+    let (number, on) = (format!("{} {name}", show::count(syncs)), show::counted(files, "file"));
+    let what = if writes == 0 {
+        format!("{number} on {on} without write calls (mapped files, or files that other processes write)")
+    } else {
+        format!("{number} {} {} on {on}", show::agree(syncs, "follows", "follow"), show::counted(writes, "write"))
+    };
+    if flushes {
+        let hint = "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically";
+        Words::new(format!("{what}: stream buffers are emptied repeatedly"), hint).on(lost)
+    } else {
+        let hint = "sync once, when a file is complete; do not flush a stream after each write";
+        Words::new(format!("{what}: data are forced to storage repeatedly"), hint).on(lost)
+    }
+}
+
+/// Says that syncs take much of the time.
+pub(crate) fn sync_time(syncs: u64, time_ns: f64, lost: Option<LostOn>) -> Words {
+    let title = format!(
+        "{} {} {} in total, {} each: the program waits until its data are on storage",
+        show::counted(syncs, "sync"),
+        show::agree(syncs, "takes", "take"),
+        show::duration(time_ns as u64),
+        each_ns(time_ns, syncs)
+    );
+    let hint = "sync only data that must survive a crash of the node, in a separate thread while the program computes; closing a file or ending the \
+                program needs no fsync";
+    Words::new(title, hint).on(lost)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    use crate::words::common::lost_sample;
+    use trace_format::meta::stream_flags;
+    let (about, file, lost) = (About::default, "/scratch/out.h5", lost_sample);
+    let queued = |targets: u64, steps: bool, cost: QueueCost, stripes: Option<u32>, wide: bool| {
+        let (in_flight, enough) = (12.0, 8.0);
+        let of = Queued { class: Class::Write, targets, target: 3, steps, in_flight, cost, stripes, enough, wide };
+        few_targets(&of, About::default(), lost())
+    };
+    let long = LongCollective {
+        file,
+        class: Class::Write,
+        ranks: 64,
+        took_ns: 3_500_000_000,
+        at_ns: 28_000_000_000,
+        usual_ns: 12_000_000,
+        read: 0,
+        written: 1 << 30,
+        inside_ns: 2_000_000_000,
+    };
+    let serialized = |groups: u64, reads: bool, writes: bool, others: &[&str]| {
+        let files = 1 + others.len() as u64;
+        let (others, saves_ns) = (others.to_vec(), 4_200_000_000);
+        super::serialized(
+            &Serialized { ranks: 16, groups, phases: 3, reads, writes, file, files, others, calls: 480, saves_ns },
+            About::default(),
+        )
+    };
+    let uncached = |class: Class, flags: u8| {
+        let flags = BTreeMap::from([(Manner::of(flags), 4000)]);
+        Uncached { class, calls: 4000, bytes: 4000 << 12, time_ns: 8e9, flags }
+    };
+    let (through, direct) = (stream_flags::THROUGH, stream_flags::DIRECT);
+    vec![
+        (Code::ALIASING, aliasing(file, 0.8, 16, 6.3, about())),
+        (Code::FEW_TARGETS, queued(1, false, QueueCost::Times(6.2), None, false)),
+        (Code::FEW_TARGETS, queued(1, true, QueueCost::Times(6.2), None, false)),
+        (Code::FEW_TARGETS, queued(2, false, QueueCost::Share(0.62), Some(2), false)),
+        (Code::FEW_TARGETS, queued(2, true, QueueCost::Times(6.2), Some(16), true)),
+        (Code::LOCK_WAITS, lock_waits(Locks::Program, 4e9, 1200, lost())),
+        (Code::LOCK_TIME, lock_waits(Locks::MpiIo, 4e9, 1200, lost())),
+        (Code::LOCK_TIME, lock_waits(Locks::SharedPointer, 4e9, 1200, lost())),
+        (Code::LOCK_TIME, lock_waits(Locks::EachCall, 4e9, 1200, lost())),
+        (Code::LONG_COLLECTIVE, long_collective(&long, about())),
+        (Code::SERIALISED, serialized(1, false, true, &[])),
+        (Code::SERIALISED, serialized(1, true, false, &["/scratch/b.dat"])),
+        (Code::SERIALISED, serialized(2, true, true, &["/scratch/b.dat", "/scratch/c.dat"])),
+        (Code::WRITTEN_THROUGH, written_through(&uncached(Class::Write, through), lost())),
+        (Code::PAST_CACHE, past_cache(&uncached(Class::Read, direct), lost())),
+        (Code::PAST_CACHE, past_cache(&uncached(Class::Write, direct), lost())),
+        (Code::COMMON_READS, common_reads(file, (4096, 36_864), 64, 640, about())),
+        (Code::SYNC_PER_WRITE, sync_per_write(500, 1000, 2, false, lost())),
+        (Code::SYNC_PER_WRITE, sync_per_write(500, 0, 1, false, lost())),
+        (Code::SYNC_PER_WRITE, sync_per_write(500, 1000, 2, true, lost())),
+        (Code::SYNC_TIME, sync_time(3, 6e9, lost())),
+    ]
+}
