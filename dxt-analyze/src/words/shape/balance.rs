@@ -11,6 +11,7 @@ const fn moves(class: Class) -> &'static str {
 }
 
 /// Process, or several ranks, with more than an even share of bytes.
+#[derive(Clone, Debug)]
 pub(crate) struct Share {
     /// Name, and whether it is of several.
     pub(crate) name: String,
@@ -72,28 +73,19 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Rounds of processes in which one has more bytes than others.
-pub(crate) struct Rounds {
-    /// Reads or writes.
-    pub(crate) class: Class,
-    /// Number of such rounds, and of all.
-    pub(crate) uneven: u64,
-    pub(crate) rounds: u64,
-    /// Processes of a round.
-    pub(crate) processes: u64,
-    /// Bytes of the process with most, as a multiple of the mean.
-    pub(crate) times: f64,
-}
-
-/// Says that in rounds of processes one has more bytes than others.
-pub(crate) fn uneven_rounds(of: &Rounds, about: About, lost: Option<LostOn>) -> Words {
+/// Says that in `uneven` of some rounds of processes one has more bytes than others, `times` the mean on average.
+pub(crate) fn uneven_rounds(
+    class: Class,
+    [uneven, rounds, processes]: [u64; 3],
+    times: f64,
+    about: About,
+    lost: Option<LostOn>,
+) -> Words {
     let title = format!(
-        "in {} of {}, one of {} processes {}s {:.1} times the mean, and the others wait",
-        show::count(of.uneven),
-        show::counted(of.rounds, "round"),
-        of.processes,
-        moves(of.class),
-        of.times
+        "in {} of {}, one of {processes} processes {}s {times:.1} times the mean, and the others wait",
+        show::count(uneven),
+        show::counted(rounds, "round"),
+        moves(class)
     );
     let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
     let sentence = "a parent starts the processes of a round when the processes of the previous round have ended";
@@ -368,9 +360,7 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         let of = |class: Class| share(class, several, true, one, alone);
         Words { title: of(Class::Read).title_of_both(&of(Class::Write)).into(), ..Words::default() }
     };
-    let rounds = |class: Class| {
-        uneven_rounds(&Rounds { class, uneven: 9, rounds: 12, processes: 8, times: 3.4 }, about(), lost())
-    };
+    let rounds = |class: Class| uneven_rounds(class, [9, 12, 8], 3.4, about(), lost());
     let together = |node: Option<(&str, bool)>| {
         let (mine_ns, others_ns) = ([6_000_000_000, 6_200_000_000, 6_400_000_000], [3_500_000_000; 3]);
         let (ranks, class) = ("ranks 8-15".into(), Class::Write);

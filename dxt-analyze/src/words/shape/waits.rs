@@ -24,6 +24,7 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
 }
 
 /// Calls that queue at few storage targets.
+#[derive(Clone, Debug)]
 pub(crate) struct Queued {
     /// Reads or writes.
     pub(crate) class: Class,
@@ -41,11 +42,12 @@ pub(crate) struct Queued {
     pub(crate) stripes: Option<u32>,
     /// Targets with which nothing would queue.
     pub(crate) enough: f64,
-    /// True if the files have as many stripes.
+    /// True if the files have as many stripes as that.
     pub(crate) wide: bool,
 }
 
 /// Cost of a queue to its calls.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum QueueCost {
     /// Part of their time in the queue, 0 to 1.
     Share(f64),

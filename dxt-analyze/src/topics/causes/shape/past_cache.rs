@@ -30,20 +30,12 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         sums(grid, &plain, class, counts)
     };
     let small = |entry: &Entry, manner: Manner| manner.is_direct() && !manner.is_through() && entry.size <= SMALL;
-    let through = is(Class::Write, |_, manner| manner.is_through());
-    let mut out: Vec<Claim> = through.map(|found| through_claim(grid, found)).into_iter().collect();
-    for class in [Class::Read, Class::Write] {
-        out.extend(is(class, small).map(|found| direct_claim(grid, class, found)));
-    }
+    let through =
+        |(of, all)| Claim::on_files(grid, Code::WRITTEN_THROUGH, all, |lost| words::written_through(&of, lost));
+    let direct = |(of, all)| Claim::on_files(grid, Code::PAST_CACHE, all, |lost| words::past_cache(&of, lost));
+    let mut out: Vec<Claim> = is(Class::Write, |_, manner| manner.is_through()).map(through).into_iter().collect();
+    out.extend([Class::Read, Class::Write].into_iter().filter_map(|class| is(class, small)).map(direct));
     out
-}
-
-/// Such calls.
-struct Found {
-    calls: u64,
-    bytes: u64,
-    time_ns: f64,
-    shortened: Shortened,
 }
 
 /// What a call of a kind and size takes on the mean that goes through the page cache, ns.
@@ -67,8 +59,9 @@ fn sums(
     plain: &BTreeMap<(Class, u8), f64>,
     class: Class,
     counts: impl Fn(&Entry) -> bool,
-) -> Option<Found> {
-    let mut found = Found { calls: 0, bytes: 0, time_ns: 0.0, shortened: Shortened::new() };
+) -> Option<(words::Uncached, Shortened)> {
+    let mut found = words::Uncached { class, calls: 0, bytes: 0, time_ns: 0.0, flags: BTreeMap::new() };
+    let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let (calls, bytes) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         add(&mut found.calls, entry.cell.calls);
@@ -77,31 +70,10 @@ fn sums(
         let else_ns =
             plain.get(&(class, entry.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
         if entry.left_ns > else_ns {
-            found.shortened.push((index, entry.left_ns - else_ns));
+            shortened.push((index, entry.left_ns - else_ns));
+            let manner = grid.stream(entry).map_or_else(Manner::default, |stream| stream.manner);
+            add(found.flags.entry(manner).or_default(), entry.cell.calls);
         }
     }
-    (!found.shortened.is_empty()).then_some(found)
-}
-
-/// Returns the calls as facts for words, and their savings.
-fn uncached(grid: &Grid<'_>, class: Class, found: Found) -> (words::Uncached, Shortened) {
-    let mut flags: BTreeMap<Manner, u64> = BTreeMap::new();
-    for (index, _) in &found.shortened {
-        let entry = grid.entries.get(*index as usize);
-        if let Some((entry, stream)) = entry.and_then(|entry| Some((entry, grid.stream(entry)?))) {
-            add(flags.entry(stream.manner).or_default(), entry.cell.calls);
-        }
-    }
-    let Found { calls, bytes, time_ns, shortened } = found;
-    (words::Uncached { class, calls, bytes, time_ns, flags }, shortened)
-}
-
-fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
-    let (of, shortened) = uncached(grid, Class::Write, found);
-    Claim::on_files(grid, Code::WRITTEN_THROUGH, shortened, |lost| words::written_through(&of, lost))
-}
-
-fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
-    let (of, shortened) = uncached(grid, class, found);
-    Claim::on_files(grid, Code::PAST_CACHE, shortened, |lost| words::past_cache(&of, lost))
+    (!shortened.is_empty()).then_some((found, shortened))
 }

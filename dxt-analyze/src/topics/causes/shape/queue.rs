@@ -53,24 +53,8 @@ struct OfSize {
 /// What queues.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Reads or writes.
-    pub class: Class,
-    /// Targets that they go to.
-    pub targets: usize,
-    /// One of them.
-    pub target: u32,
-    /// Whether they are others at other times.
-    pub steps: bool,
-    /// Stripes of each of the files that most of it is on, if these are as many.
-    pub stripes: Option<u32>,
-    /// Calls in flight on a target, mean over the time that it has any.
-    pub in_flight: f64,
-    /// Targets with which there would be none.
-    pub enough: f64,
-    /// Times that the median call takes of the fastest.
-    pub slower: f64,
-    /// Part of their time that calls wait for others, where that is known.
-    pub waits: Option<f64>,
+    /// Facts for words.
+    pub(crate) facts: words::Queued,
     /// What more targets would save.
     pub shortened: Shortened,
 }
@@ -95,25 +79,9 @@ pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
 }
 
 fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
-    // Where files have more stripes than calls meet at a time, more would not help.
-    let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
-    let cost = match queue.waits {
-        Some(part) if queue.slower < SLOWER => words::QueueCost::Share(part),
-        _ => words::QueueCost::Times(queue.slower),
-    };
-    let of = words::Queued {
-        class: queue.class,
-        targets: queue.targets as u64,
-        target: queue.target,
-        steps: queue.steps,
-        in_flight: queue.in_flight,
-        cost,
-        stripes: queue.stripes,
-        enough: queue.enough,
-        wide,
-    };
-    let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
-    let words = |lost| words::few_targets(&of, about, lost);
+    let of = &queue.facts;
+    let about = About { ost: (of.targets == 1 && !of.steps).then_some(of.target), ..About::default() };
+    let words = |lost| words::few_targets(of, about, lost);
     Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.shortened, words) }
 }
 
@@ -203,6 +171,14 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         .collect();
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);
+    let cost = match waits {
+        Some(part) if slower < SLOWER => words::QueueCost::Share(part),
+        _ => words::QueueCost::Times(slower),
+    };
     let stripes = stripes_of_most(grid, class);
-    Some(Queue { class, targets, target: used.first()?.0, steps, stripes, in_flight, enough, slower, waits, shortened })
+    // Where files have more stripes than calls meet at a time, more would not help.
+    let wide = stripes.is_some_and(|count| f64::from(count) >= enough);
+    let (targets, target) = (targets as u64, used.first()?.0);
+    let facts = words::Queued { class, targets, target, steps, in_flight, cost, stripes, enough, wide };
+    Some(Queue { facts, shortened })
 }

@@ -79,8 +79,8 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
     let shortened: Shortened =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
-    let (uneven, rounds, processes) = (times.len() as u64, any as u64, processes as u64);
-    let of = words::Rounds { class, uneven, rounds, processes, times: median(&mut times)? };
-    let about = About { calls: Some(rounds), ..About::default() };
-    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, |lost| words::uneven_rounds(&of, about, lost)))
+    let (rounds, mean) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
+    let about = About { calls: Some(any as u64), ..About::default() };
+    let words = |lost| words::uneven_rounds(class, rounds, mean, about, lost);
+    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, words))
 }

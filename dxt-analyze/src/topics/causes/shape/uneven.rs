@@ -24,20 +24,12 @@ const ALL: f64 = 0.95;
 /// Who has more than an even share.
 #[derive(Clone, Debug)]
 struct Uneven {
-    /// Reads or writes.
-    class: Class,
-    /// Process with most bytes, and those.
-    most: (ProcessId, u64),
+    /// Facts for words.
+    share: words::Share,
+    /// Process with most bytes.
+    most: ProcessId,
     /// All that have about as many, that one among them.
     like: Vec<ProcessId>,
-    /// All bytes.
-    bytes: u64,
-    /// Processes that could share them.
-    processes: u64,
-    /// Whether one has all but all.
-    one: bool,
-    /// Whether nothing is known of the others but that they do none.
-    alone: bool,
     /// What would be saved if all had the same.
     shortened: Shortened,
 }
@@ -57,10 +49,10 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let most = found.iter().map(Uneven::cost_ns).fold(0.0, f64::max);
     found.retain(|found| found.cost_ns() >= most * A_MATTER);
     match found.as_slice() {
-        [reads, writes] if reads.most.0 == writes.most.0 && reads.like == writes.like => {
-            let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
+        [reads, writes] if reads.most == writes.most && reads.like == writes.like => {
+            let (one, other) = if reads.share.one >= writes.share.one { (reads, writes) } else { (writes, reads) };
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
-            claim.finding.title = share(grid, one).title_of_both(&share(grid, other)).into();
+            claim.finding.title = one.share.title_of_both(&other.share).into();
             claim.finding.evidence.extend(also.finding.evidence);
             claim.shortened.extend(also.shortened);
             vec![claim]
@@ -76,32 +68,16 @@ impl Uneven {
     }
 }
 
-/// Returns a share as facts for words.
-fn share(grid: &Grid<'_>, found: &Uneven) -> words::Share {
-    let several = several(grid, &found.like);
-    words::Share {
-        several: several.is_some(),
-        name: several.unwrap_or_else(|| grid.run.process_name(found.most.0)),
-        are_ranks: grid.run.process(found.most.0).is_some_and(|process| process.rank >= 0),
-        class: found.class,
-        most: found.most.1,
-        bytes: found.bytes,
-        processes: found.processes,
-        one: found.one,
-        alone: found.alone,
-    }
-}
-
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
-    let process = grid.run.process(found.most.0);
+    let process = grid.run.process(found.most);
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: process.map(|process| grid.run.node(process).to_owned()),
-        bytes: Some(found.most.1),
+        bytes: Some(found.share.most),
         ..About::default()
     };
-    let code = if found.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&share(grid, found), about, lost))
+    let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
+    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
 /// `ranks 0-7`, if these are several and ranks.
@@ -199,7 +175,19 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
-    Some(Uneven { class, most, like, bytes, processes, one, alone, shortened })
+    let several = several(grid, &like);
+    let share = words::Share {
+        several: several.is_some(),
+        name: several.unwrap_or_else(|| grid.run.process_name(most.0)),
+        are_ranks: grid.run.process(most.0).is_some_and(|process| process.rank >= 0),
+        class,
+        most: most.1,
+        bytes,
+        processes,
+        one,
+        alone,
+    };
+    Some(Uneven { share, most: most.0, like, shortened })
 }
 
 /// Fewest processes of one parent that share its work.
