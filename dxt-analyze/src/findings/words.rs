@@ -1,6 +1,6 @@
 //! Sentences of a finding.
 
-use super::{About, Evidence, Title, said};
+use super::{About, Evidence, Title};
 
 /// Sentences of a finding, as `crate::words` makes them.
 #[derive(Clone, Debug, Default)]
@@ -22,10 +22,19 @@ impl Words {
     /// Creates words with evidence.
     pub(crate) fn of(
         title: impl Into<Title>,
-        evidence: impl IntoIterator<Item = impl Into<Evidence>>,
+        evidence: impl IntoIterator<Item = Evidence>,
         hint: impl Into<String>,
     ) -> Self {
-        Self { title: title.into(), evidence: said(evidence), hint: hint.into() }
+        Self::new(title, hint).and(evidence)
+    }
+
+    /// Creates words whose evidence has no machine-readable subjects.
+    pub(crate) fn saying(
+        title: impl Into<Title>,
+        evidence: impl IntoIterator<Item = String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::of(title, evidence.into_iter().map(Evidence::from), hint)
     }
 
     /// Appends a sentence of evidence and its subject.

@@ -86,7 +86,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     let evidence = facts.calls.iter().map(|(call, about)| Evidence::of(call.words(), about.clone()));
     Words::of(
         title,
-        evidence.chain(waited).collect(),
+        evidence.chain(waited),
         "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
          takes tens of seconds)",
     )
@@ -122,14 +122,14 @@ pub(crate) struct LongTail {
 /// DXT-V003: long calls that no unit explains.
 pub(crate) fn long_tail(facts: &LongTail) -> Words {
     let excess = units::duration(facts.excess_ns);
-    let longest = facts.longest.as_ref().map(|call| call.words().into()).into_iter().collect();
+    let longest = facts.longest.as_ref().map(|call| call.words());
     let on = match &facts.on {
         Where::EachFile(files) => {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::of(
                 format!("one {what} on each of {files} is a slow outlier: {excess} excess in total"),
-                longest,
+                longest.map(Evidence::from),
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
             );
@@ -151,7 +151,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
     } else {
         "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
     };
-    Words::of(title, longest, hint)
+    Words::of(title, longest.map(Evidence::from), hint)
 }
 
 /// Long calls of most processes at the same time.
@@ -198,7 +198,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
     Words::of(
         title,
-        std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans).collect(),
+        std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans),
         "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
          work (the first calls of a step)",
     )
@@ -281,7 +281,7 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let longest = facts.longest.as_ref().map(|call| call.words().into());
     Words::of(
         title,
-        std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest).collect(),
+        std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest),
         "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
     )
 }

@@ -64,7 +64,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
             units::chance(test.q)
         )
     });
-    Words::of(
+    Words::saying(
         format!("{} is {:.2} x slower than before", facts.operation, facts.slower),
         calls.into_iter().chain(ranks),
         "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
@@ -87,7 +87,7 @@ impl Growth<'_> {
     fn words(&self, what: &str, show: fn(u64) -> String, hint: &str) -> Words {
         let (before, after) = (show(self.before), show(self.after));
         let of = if self.per_rank { " per rank" } else { "" };
-        Words::of(format!("{} has more {what}{of}: {before} before, {after} now", self.operation), [], hint)
+        Words::saying(format!("{} has more {what}{of}: {before} before, {after} now", self.operation), [], hint)
     }
 }
 
@@ -134,7 +134,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     });
     let first = all.first().map_or("", |first| first.unit);
     let count = units::counted(all.len() as u64, word);
-    Words::of(
+    Words::saying(
         format!("{count} slowed down more than the others, for example {word} {first}"),
         evidence,
         format!("run `outliers --by {word}` on the second run"),
@@ -147,7 +147,7 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
         let files = files.iter().take(NAMED_EXAMPLES);
         files.map(|(file, bytes)| format!("{word}: {file} ({})", units::bytes(*bytes))).collect::<Vec<String>>()
     };
-    Words::of(
+    Words::saying(
         format!("files only in the second run: {}; only in the first run: {}", new.len(), gone.len()),
         [named("new", new), named("gone", gone)].concat(),
         "if these are the same files under other names, compare with a --files pattern that matches both names",
@@ -163,7 +163,7 @@ fn changes(all: &[Differs<'_>]) -> impl Iterator<Item = String> {
 
 /// Says that stripe layouts of files differ.
 pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
-    Words::of(
+    Words::saying(
         format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
         changes(layouts),
         "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
@@ -172,7 +172,7 @@ pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
 
 /// Says that MPI-IO hints differ.
 pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
-    Words::of(
+    Words::saying(
         format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
         changes(hints),
         "set the same hints (ROMIO_HINTS, MPI_Info) to compare the rest",
@@ -182,7 +182,7 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
 /// Says that the number of ranks differs.
 pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
     let ranks = units::agree(before, "rank", "ranks");
-    Words::of(
+    Words::saying(
         format!("{before} {ranks} before, {after} now: calls and bytes are compared per rank"),
         [],
         "run both with the same number of ranks to compare speeds",
@@ -194,7 +194,7 @@ pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
 pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -> Words {
     let differ: Vec<String> =
         differ.iter().map(|[op, before, after]| format!("{op}s by {before} before, by {after} now")).collect();
-    Words::of(
+    Words::saying(
         format!("the I/O interface differs: {}", differ.join("; ")),
         directions,
         "compare the job's time and the bandwidths above: single operations of different interfaces are not comparable",
@@ -222,7 +222,7 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
         format!("{when}: mean {mean} over {} {runs}, range {least} to {most}", times.runs)
     };
     let times = after.mean_ns / before.mean_ns;
-    Words::of(
+    Words::saying(
         format!("the job takes {times:.2} x as long as before, which exceeds the scatter of repeats"),
         [range("before", before), range("now", after), format!("q-value {}", units::chance(q))],
         "see below which numbers differ by more than the scatter of repeats, then compare the two runs in detail",

@@ -38,7 +38,7 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
     });
     Words::of(
         damage(facts),
-        evidence.collect(),
+        evidence,
         "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds",
     )
 }

@@ -75,7 +75,8 @@ mod tests {
         let have: BTreeSet<&str> = samples().iter().map(|(code, _)| code.name()).collect();
         let codes = crate::topics::codes();
         // Z is the example of how to add a topic.
-        let all: BTreeSet<&str> = codes.iter().map(|code| code.name()).filter(|name| !name.starts_with("DXT-Z")).collect();
+        let all: BTreeSet<&str> =
+            codes.iter().map(|code| code.name()).filter(|name| !name.starts_with("DXT-Z")).collect();
         assert_eq!(all.difference(&have).collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 }

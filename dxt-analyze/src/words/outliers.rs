@@ -94,7 +94,7 @@ pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     let slowest = facts.slowest.iter().map(|(operation, about)| Evidence::of(operation.words(), about.clone()));
     Words::of(
         title,
-        traits.chain(slowest).collect(),
+        traits.chain(slowest),
         "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
          or rank to its host, one time window to other jobs or to a burst of this job",
     )

@@ -125,7 +125,7 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
     });
     let about = About { operation: Some(facts.operation()), ..facts.about.clone() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(views).chain(one_stripe);
-    Words::of(facts.title(), evidence.collect(), facts.hint())
+    Words::of(facts.title(), evidence, facts.hint())
 }
 
 #[cfg(test)]

@@ -235,9 +235,9 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     );
     let most = facts.most.as_ref().map(|(process, ns)| {
         let processes = units::counted(facts.processes, "process");
-        format!("{processes}; most in {process}: {}", units::duration(*ns)).into()
+        format!("{processes}; most in {process}: {}", units::duration(*ns))
     });
-    Words::of(title, std::iter::once(all.into()).chain(most).collect(), hint)
+    Words::of(title, std::iter::once(all).chain(most).map(Evidence::from), hint)
 }
 
 #[cfg(test)]

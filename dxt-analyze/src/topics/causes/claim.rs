@@ -74,18 +74,3 @@ pub(super) fn lost_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<LostO
     let file = grid.run.file(*file)?.name.clone();
     Some(LostOn { file, percent: ns * 100.0 / all.max(1.0), files: by.len() as u64 })
 }
-
-/// A finding whose price is not known yet.
-pub(crate) fn finding(code: Code, title: impl Into<Title>, evidence: Vec<Evidence>, hint: &str) -> Finding {
-    let about = About::of_first(&evidence);
-    Finding {
-        code,
-        about,
-        severity: Severity::Info,
-        title: title.into(),
-        evidence,
-        cost_ns: None,
-        saving: None,
-        hint: hint.into(),
-    }
-}

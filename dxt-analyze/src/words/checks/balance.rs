@@ -9,7 +9,7 @@ use crate::{findings::Code, words::tests::Sample};
 /// Says that one of the `ranks` moves a `share` (0 to 1) of the bytes: `bytes`, in `accesses` that take `time_ns`.
 pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, time_ns): (u64, u64, u64)) -> Words {
     let (bytes, accesses) = (units::bytes(bytes), units::accesses(accesses));
-    Words::of(
+    Words::saying(
         format!("{process} moves {} of the bytes of {ranks} ranks", percent(share)),
         [format!("{bytes} in {accesses}, {} in total", units::duration(time_ns))],
         "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): a single rank uses only \
@@ -28,7 +28,7 @@ pub(crate) fn time_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) 
 }
 
 fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
-    Words::of(
+    Words::saying(
         format!("imbalance of {what} is {}", percent(imbalance)),
         each(most, |value| format!("{}, mean over ranks {}", show(value), show(mean))),
         "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`",
@@ -44,7 +44,7 @@ pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
         let most = most.as_ref().map(|(process, bytes)| format!(", {process} moves most: {}", units::bytes(*bytes)));
         format!("{file}: imbalance {}{}", percent(*imbalance), most.unwrap_or_default())
     });
-    Words::of(
+    Words::saying(
         format!("ranks move unequal shares of {}", units::counted(files, "shared file")),
         evidence,
         "give each rank an equal part of the file, or use collective calls, whose aggregators divide the file evenly",
@@ -57,8 +57,8 @@ pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
     let evidence = files.iter().map(|(file, calls, ranks, time_ns)| {
         format!("{file}: {} by {ranks} ranks, {} in total", call(*calls), units::duration(*time_ns))
     });
-    Words::of(
-        "several ranks access a shared file without any collective call".into(),
+    Words::saying(
+        "several ranks access a shared file without any collective call",
         evidence,
         "use collective calls, or one file per rank or node if ranks need no common file; `stripes` shows if ranks \
          share locks",

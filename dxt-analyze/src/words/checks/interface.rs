@@ -9,7 +9,7 @@ use crate::{findings::Code, words::tests::Sample};
 /// Says that C streams move a `share` (0 to 1) of all bytes: `bytes`, in `calls` that take `time_ns`.
 pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> Words {
     let (bytes, calls) = (units::bytes(bytes), units::counted(calls, "call"));
-    Words::of(
+    Words::saying(
         format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(share)),
         [format!("{bytes} in {calls}, {} in total", units::duration(time_ns))],
         "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with \
@@ -19,7 +19,7 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
 
 /// Says that none of `ranks` uses MPI-IO, but they share `files`, each with the bytes that independent calls move.
 pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
-    Words::of(
+    Words::saying(
         format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
         each(files, |bytes| format!("{} in independent calls", units::bytes(bytes))),
         "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large \
@@ -29,7 +29,7 @@ pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
 
 /// Says that only a `share` (0 to 1) of MPI-IO `calls` is collective. `files`: each with its independent calls; `call`: a collective one.
 pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call: &str) -> Words {
-    Words::of(
+    Words::saying(
         format!("{} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
         each(files, counts("independent call")),
         format!(
@@ -41,7 +41,7 @@ pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call
 
 /// Says that all MPI-IO `calls` are blocking, and the job does no I/O for `idle_ns`, in several `gaps`.
 pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
-    Words::of(
+    Words::saying(
         format!("all MPI-IO calls are blocking, and {} between I/O phases pass without I/O", units::duration(idle_ns)),
         [format!("{}, {} without I/O", units::counted(calls, "blocking call"), units::counted(gaps, "gap"))],
         "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and compute \
@@ -55,7 +55,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
     let through =
         format!("{file}: the bytes of all ranks go through {aggregators} of the ranks, on {on} of {nodes} nodes");
     let aggregators = units::counted(aggregators, "aggregator");
-    Words::of(
+    Words::saying(
         format!("collective calls go through {aggregators} on {on} of {nodes} nodes"),
         std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("{key} = {value}"))),
         format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
@@ -64,7 +64,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
 
 /// Says that `unaligned` of the `known` memory buffers, a `share` (0 to 1), are not at a multiple of `alignment` bytes.
 pub(crate) fn memory_unaligned(share: f64, alignment: u64, unaligned: u64, known: u64) -> Words {
-    Words::of(
+    Words::saying(
         format!("{} of reads and writes use memory buffers that are not aligned to {alignment} bytes", percent(share)),
         [format!("{} of {}", units::count(unaligned), units::accesses(known))],
         "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers",

@@ -12,12 +12,12 @@ const HINT: &str = "open each file once and keep it open; let one rank open and 
 /// Says that metadata calls take more than `least_ns` on a number of `ranks`; some are `named`, each with the time in ns.
 pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) -> Words {
     let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
-    Words::of(format!("metadata calls take more than {least} on {ranks}"), each(named, units::duration), HINT)
+    Words::saying(format!("metadata calls take more than {least} on {ranks}"), each(named, units::duration), HINT)
 }
 
 /// Says that metadata calls take a `share` (0 to 1) of the time in calls. `files`: each with the time in opens and closes in ns.
 pub(crate) fn metadata_share(share: f64, files: &[(&str, u64)]) -> Words {
-    Words::of(
+    Words::saying(
         format!("{} of the time in I/O calls is spent in metadata calls", percent(share)),
         each(files, |ns| format!("{} in opens and closes", units::duration(ns))),
         HINT,
@@ -29,7 +29,7 @@ pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String
     let evidence = named.iter().map(|(file, opens, process, accesses)| {
         format!("{file}: {} by {process} for {}", units::counted(*opens, "open"), units::accesses(*accesses))
     });
-    Words::of(
+    Words::saying(
         format!("single processes open {} {} or more", units::counted(files, "file"), units::counted(least, "time")),
         evidence,
         "keep the file open between accesses: each open queries the metadata server, and each close writes back \
@@ -40,7 +40,7 @@ pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String
 /// Says that the program opens files `opens` times for few `accesses`. `files`: each with its opens.
 pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
     let times = units::agree(opens, "time", "times");
-    Words::of(
+    Words::saying(
         format!("the program opens files {} {times} for {}", units::count(opens), units::accesses(accesses)),
         each(files, counts("open")),
         "pack small files into one (HDF5, tar with an index, a database), or keep files open",
@@ -50,7 +50,7 @@ pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) 
 /// Says that a number of `opens` is `failed`. `files`: each with its failed opens.
 pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Words {
     let fail = units::agree(failed, "fails", "fail");
-    Words::of(
+    Words::saying(
         format!("{} of {} {fail}", units::count(failed), units::counted(opens, "open")),
         each(files, counts("failed open")),
         "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), cache which files are \
@@ -60,7 +60,7 @@ pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Wo
 
 /// Says that metadata calls peak at `per_second`, in the second that begins `start_ns` after the job's start.
 pub(crate) fn metadata_rate(per_second: u64, start_ns: u64) -> Words {
-    Words::of(
+    Words::saying(
         format!("metadata calls peak at {} per second", units::count(per_second)),
         [format!("in the second that begins at {} s", units::seconds(start_ns))],
         HINT,

@@ -14,7 +14,7 @@ pub(crate) fn idle_gaps(idle_ns: u64, share: f64, gaps: &[(u64, u64)]) -> Words 
         let length = units::duration(end.saturating_sub(*start));
         format!("no I/O for {length}: from {} s to {} s", units::seconds(*start), units::seconds(*end))
     });
-    Words::of(
+    Words::saying(
         format!("the job does no I/O for {idle} ({part}) between its first and last I/O call"),
         evidence,
         "if the program computes in these gaps, overlap I/O with the computation: nonblocking calls, a writer thread, \
@@ -27,7 +27,7 @@ pub(crate) fn idle_gaps(idle_ns: u64, share: f64, gaps: &[(u64, u64)]) -> Words 
 pub(crate) fn serialised(share: f64, alone_ns: u64, moving_ns: u64, processes: u64) -> Words {
     let (alone, moving) = (units::duration(alone_ns), units::duration(moving_ns));
     let movers = units::agree(processes, "process reads or writes", "processes read or write");
-    Words::of(
+    Words::saying(
         format!("a single process moves bytes during {} of the time with data transfer", percent(share)),
         [format!("{alone} of {moving} with data transfer; {processes} {movers} during the run")],
         "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a \

@@ -22,7 +22,7 @@ pub(crate) fn byte_mix(read: u64, written: u64) -> Words {
 }
 
 fn mix(read: u64, written: u64, show: impl Fn(u64) -> String) -> Words {
-    Words::of(
+    Words::saying(
         format!("the program {} (reads: {}, writes: {})", more_of(read, written), show(read), show(written)),
         [],
         "nothing to change: tune the direction with more traffic first",
@@ -93,7 +93,7 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
         let (calls, time) = (units::counted(count, "small call"), units::duration(time_ns));
         format!("{file}: {calls}{}, {time} in total", mean.unwrap_or_default())
     });
-    Words::of(title, evidence, facts.merging.hint())
+    Words::saying(title, evidence, facts.merging.hint())
 }
 
 /// Says that a `share` (0 to 1) of the requests (`operation`: `reads` or `writes`) begins before the end of the thread's previous one.
@@ -106,7 +106,7 @@ pub(crate) fn random_requests(
     collective: bool,
 ) -> Words {
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
-    Words::of(
+    Words::saying(
         format!("{order} {operation}: {part} begin at an offset before the end of the thread's previous one"),
         each(files, counts("call")),
         match collective {
@@ -130,7 +130,7 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
         });
         format!("{file}: {} can be saved{}", units::counted(*saved, "call"), longest.unwrap_or_default())
     });
-    Words::of(
+    Words::saying(
         format!("{calls} consecutive small {operation} could be merged into {merged}"),
         evidence,
         format!(
@@ -143,7 +143,7 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
 /// Says that a `share` (0 to 1) of the small `writes` takes `slow_ns` or more. `files`: each with the time of these writes in ns.
 pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[(&str, u64)]) -> Words {
     let (writes, slow) = (units::counted(writes, "small write"), units::duration(slow_ns));
-    Words::of(
+    Words::saying(
         format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
         each(files, |ns| format!("{} in slow small writes", units::duration(ns))),
         "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full \
@@ -157,7 +157,7 @@ pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Wor
         let (syncs, writes) = (units::counted(*syncs, "sync"), units::counted(*writes, "write"));
         format!("{file}: {syncs} for {writes}, {} in syncs", units::duration(*time_ns))
     });
-    Words::of(
+    Words::saying(
         format!("the program syncs {} after every write or two", units::counted(files, "file")),
         evidence,
         "sync once per step or checkpoint: fsync(2) waits for all data written so far (SQLite: one transaction around \
@@ -167,7 +167,7 @@ pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Wor
 
 /// Says that the program makes many `seeks` for its `accesses`. `files`: each with its seeks.
 pub(crate) fn seek_per_access(seeks: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
-    Words::of(
+    Words::saying(
         format!("the program makes {} for {}", units::counted(seeks, "seek"), units::accesses(accesses)),
         each(files, counts("seek")),
         "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",

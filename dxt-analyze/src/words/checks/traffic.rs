@@ -47,7 +47,7 @@ impl Repeated<'_> {
             (self.not_judged, "of files that other processes write are not judged: the bytes may have changed"),
         ];
         let bounds = bounds.into_iter().filter(|(bytes, _)| *bytes > 0);
-        Words::of(
+        Words::saying(
             format!("{} ({}) {title}", units::bytes(self.bytes), percent(self.share)),
             files.chain(bounds.map(|(bytes, text)| format!("{} {text}", units::bytes(bytes)))),
             hint,
@@ -97,7 +97,7 @@ pub(crate) fn common_reads(bytes: u64, share: f64, files: &[(&str, u64, u32)]) -
     let evidence = files.iter().map(|(file, bytes, readers)| {
         format!("{file}: {} read more than once, by up to {readers} ranks", units::bytes(*bytes))
     });
-    Words::of(
+    Words::saying(
         format!("{} ({}) of the bytes read were also read by other ranks", units::bytes(bytes), percent(share)),
         evidence,
         "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads \
@@ -113,7 +113,7 @@ pub(crate) fn unasked(bytes: u64, share: f64, files: &[(&str, u64, u64)], single
         format!("{file}: {bytes}, of which {inside_writes} for read-modify-write")
     });
     let collective = if single_rank { "" } else { "use collective calls, " };
-    Words::of(
+    Words::saying(
         format!(
             "MPI-IO reads {} ({} of the bytes it moves) that no call requested",
             units::bytes(bytes),
