@@ -18,15 +18,15 @@
 pub mod cli;
 #[cfg(feature = "parquet")]
 mod columnar;
-pub mod exit;
 pub mod export;
 pub mod findings;
 #[cfg(feature = "parquet")]
 pub mod frames;
 pub mod import;
-mod input;
 pub mod layouts;
 pub mod limits;
+#[cfg(not(feature = "live"))]
+#[path = "without_live.rs"]
 pub mod live;
 pub mod load;
 pub mod model;
@@ -39,13 +39,15 @@ pub mod scan;
 pub mod serve;
 pub mod session;
 pub mod shared;
-mod spools;
 pub mod sum;
-pub mod text;
 pub mod thresholds;
 pub mod tools;
 pub mod topics;
-#[cfg(feature = "serve")]
-mod web;
 mod words;
-mod written;
+
+#[cfg(feature = "serve")]
+pub(crate) use dxt_base::web;
+pub use dxt_base::{exit, text};
+pub(crate) use dxt_base::{input, spools, written};
+#[cfg(feature = "live")]
+pub use dxt_live as live;

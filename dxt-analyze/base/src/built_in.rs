@@ -12,11 +12,12 @@ use std::io::Write;
 
 const HEAD: &str = include_str!("../../assets/head.html");
 /// Source of the plotting library, unmodified; its README names version and licence.
-pub(crate) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
-pub(crate) const STYLE: &str = include_str!("../../assets/report/style.css");
+pub const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
+/// Style sheet of all pages.
+pub const STYLE: &str = include_str!("../../assets/report/style.css");
 
 /// Returns the content security policy of a page with `scripts` and the plotting library.
-pub(crate) fn policy(scripts: &str) -> String {
+pub fn policy(scripts: &str) -> String {
     format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
         hash(ECHARTS),
@@ -25,7 +26,7 @@ pub(crate) fn policy(scripts: &str) -> String {
 }
 
 /// Returns the content security policy of a page with `scripts` only.
-pub(crate) fn policy_of(scripts: &str) -> String {
+pub fn policy_of(scripts: &str) -> String {
     let script = hash(scripts);
     format!(
         "default-src 'none'; script-src '{script}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -39,7 +40,7 @@ fn hash(script: &str) -> String {
 
 /// Serializes `data` to JSON that cannot end the HTML element around it: `<` occurs only inside strings, where it is escaped. Scripts
 /// display strings without change, so hidden characters in strings are made visible.
-pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
+pub fn json(data: &impl serde::Serialize) -> Result<String> {
     let mut out = Vec::new();
     data.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Visible))?;
     Ok(String::from_utf8(out)?.replace('<', "\\u003c"))
@@ -74,7 +75,7 @@ impl Formatter for Visible {
 
 /// Builds a page from the common HTML head, `body`, `scripts` and the content security policy that `policy` returns. `parts` are the texts
 /// for the placeholders, including `title`; they take precedence over common texts of the same name.
-pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
+pub fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
     // Each script is a function expression that adds members to the object `dxt`.
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());
     let mut all = parts;

@@ -14,17 +14,17 @@ use trace_format::read::Source;
 /// Opens the regular file `path` without blocking.
 ///
 /// Returns the system's error, or an error that names the type of `path` if it is not a regular file.
-pub(crate) fn open(path: &Path) -> Result<File> {
+pub fn open(path: &Path) -> Result<File> {
     opened(path, OFlags::empty())
 }
 
 /// Opens a file as [`open`] does, without following a symbolic link (`ELOOP`).
-pub(crate) fn open_no_link(path: &Path) -> Result<File> {
+pub fn open_no_link(path: &Path) -> Result<File> {
     opened(path, OFlags::NOFOLLOW)
 }
 
 /// Opens a trace, as [`open`] does, and notes its access rights: files derived from it get no more rights than it has ([`rights`]).
-pub(crate) fn open_trace(path: &Path) -> Result<File> {
+pub fn open_trace(path: &Path) -> Result<File> {
     let file = open(path)?;
     note(&file.metadata()?);
     Ok(file)
@@ -67,7 +67,7 @@ struct Rights {
 }
 
 /// Narrows [`RIGHTS`] to the access rights of a file that is read; `about` is the file's metadata.
-pub(crate) fn note(about: &Metadata) {
+pub fn note(about: &Metadata) {
     // A copy of a pipe has no links; the original's rights are unknown.
     if about.nlink() == 0 {
         return;
@@ -81,12 +81,12 @@ pub(crate) fn note(about: &Metadata) {
 }
 
 /// Makes all files that this process writes from now on private to its user.
-pub(crate) fn keep_private() {
+pub fn keep_private() {
     *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Rights { mode: 0o600, group: None });
 }
 
 /// Returns the permission bits for a derived file owned by `group`; `None` if no trace was read.
-pub(crate) fn rights(group: u32) -> Option<u32> {
+pub fn rights(group: u32) -> Option<u32> {
     let rights = (*RIGHTS.lock().unwrap_or_else(PoisonError::into_inner))?;
     // If the derived file has another group, that group gets the rights that the traces give to others.
     let of_group = if rights.group == Some(group) { 0o060 } else { (rights.mode & 0o006) << 3 };
@@ -98,7 +98,7 @@ pub(crate) fn rights(group: u32) -> Option<u32> {
 const PIECES: usize = 1 << 12;
 
 /// Returns the number of bytes of a file that lie outside its holes.
-pub(crate) fn data_bytes(file: &File) -> Result<u64> {
+pub fn data_bytes(file: &File) -> Result<u64> {
     let size = file.metadata()?.len();
     let (mut at, mut bytes) = (0, 0_u64);
     for _ in 0..PIECES {
@@ -110,7 +110,7 @@ pub(crate) fn data_bytes(file: &File) -> Result<u64> {
 }
 
 /// Returns the first data extent of `file` at or after `offset`.
-pub(crate) fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
+pub fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     let size = file.metadata()?.len();
     match seek(file, SeekFrom::Data(offset)) {
         Ok(from) => Ok(Some(from..seek(file, SeekFrom::Hole(from)).unwrap_or(size))),
@@ -122,7 +122,7 @@ pub(crate) fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
 
 /// File that is read at explicit offsets (`pread`).
 #[derive(Debug)]
-pub(crate) struct Bytes(pub(crate) File);
+pub struct Bytes(pub File);
 
 impl Source for Bytes {
     fn size(&self) -> Result<u64> {
@@ -143,14 +143,15 @@ impl Source for Bytes {
 }
 
 /// Reader of a file's data from beginning to end, skipping holes.
-pub(crate) struct Data {
+pub struct Data {
     file: File,
     at: u64,
     until: u64,
 }
 
 impl Data {
-    pub(crate) const fn new(file: File) -> Self {
+    /// Creates a reader that starts at the beginning of `file`.
+    pub const fn new(file: File) -> Self {
         Self { file, at: 0, until: 0 }
     }
 }

@@ -29,7 +29,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// Maximum simultaneous connections of one server.
-pub(crate) const MOST_CONNECTIONS: usize = 32;
+pub const MOST_CONNECTIONS: usize = 32;
 /// Maximum size of a request's head, in bytes.
 const HEAD_BYTES: usize = 16 << 10;
 /// Timeout for receiving a request's head.
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Fails if the port is taken.
-pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
+pub fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     host_until(port, routes, std::future::pending())
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()>
 ///
 /// # Errors
 /// Fails if the port is taken, or with the error that `failed` returns.
-pub(crate) fn host_until(
+pub fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,
     failed: impl Future<Output = anyhow::Error>,
@@ -67,7 +67,7 @@ pub(crate) fn host_until(
 ///
 /// # Errors
 /// Fails if the system cannot create the runtime.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
 }
 
@@ -104,7 +104,7 @@ fn random_word() -> Result<String> {
 
 /// Host names under which a server accepts requests: the loopback names with its port, and further names added by [`Self::with`].
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts {
+pub struct Hosts {
     port: u16,
     names: Vec<String>,
     /// True to accept any numeric address: DNS rebinding needs a name, so numeric addresses are safe.
@@ -113,13 +113,13 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Returns a set that contains the loopback names with `port`.
-    pub(crate) fn new(port: u16) -> Self {
+    pub fn new(port: u16) -> Self {
         Self { port, names: ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into(), numbers: false }
     }
 
     /// Adds `named`, the address on which the server listens. If it is the wildcard address, adds all numeric addresses and `node`, this
     /// node's name.
-    pub(crate) fn with(mut self, named: &str, node: &str) -> Self {
+    pub fn with(mut self, named: &str, node: &str) -> Self {
         let number = number(named);
         self.numbers = number.is_some_and(|number| number.is_unspecified());
         self.names.push(if self.numbers { node } else { named }.to_owned());
@@ -156,7 +156,7 @@ impl Connection {
 ///
 /// # Errors
 /// Never fails: errors on one connection only close that connection.
-pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
+pub async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
     let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
     let mut open: VecDeque<Connection> = VecDeque::new();
     loop {

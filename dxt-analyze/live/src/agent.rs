@@ -11,10 +11,11 @@ use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::SavedState;
 use super::tally::Files;
+use super::time::unix_ns;
 use super::watch::{Found, Watch};
-use crate::spools::files::own_user;
-use crate::text::units::agree;
 use anyhow::Result;
+use dxt_base::spools::files::own_user;
+use dxt_base::text::units::agree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -100,12 +101,6 @@ pub struct Agent {
     turns: BTreeMap<u32, u64>,
     /// True if some spool has data that was not read in the latest polling round.
     more: bool,
-}
-
-/// Returns the current time, in ns since 1970-01-01 UTC.
-pub(super) fn unix_ns() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Agent {

@@ -4,6 +4,8 @@
 //! [`interval::Interval`]s for the [`sinks`]. [`board`] holds the data for views, and [`screen`] draws them on a terminal. `remote`
 //! receives events from agents on other nodes.
 
+#![forbid(unsafe_code)]
+
 pub mod about;
 pub mod agent;
 mod args;
@@ -28,17 +30,18 @@ mod shown;
 pub mod sinks;
 pub mod state;
 pub mod tally;
+mod time;
 pub mod watch;
 
 pub use args::Args;
 
-use crate::exit::Exit;
-use crate::input;
-use crate::progress::{say, tell};
-use crate::text::units::agree;
-use crate::written::growing;
 use agent::{Agent, Settings};
 use anyhow::{Context, Result};
+use dxt_base::exit::Exit;
+use dxt_base::input;
+use dxt_base::progress::{say, tell};
+use dxt_base::text::units::agree;
+use dxt_base::written::growing;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -218,7 +221,7 @@ struct Page;
 impl Page {
     fn begin(args: &Args, _board: &board::Board) -> Result<Self> {
         let why = "this dxt-analyze was built without `serve`: omit --serve, or build it with --features serve";
-        if args.serve.is_some() { Err(crate::exit::UsageError(why.into()).into()) } else { Ok(Self) }
+        if args.serve.is_some() { Err(dxt_base::exit::UsageError(why.into()).into()) } else { Ok(Self) }
     }
 
     fn show(&self, _board: &board::Board) {}

@@ -1,7 +1,6 @@
 //! Address of a NATS JetStream stream, and connections to it.
 
-use super::shown;
-use super::sinks::plain;
+use super::shown::{self, plain};
 use anyhow::{Context as _, Result, bail};
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::stream::{Config, Stream};

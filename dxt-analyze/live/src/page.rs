@@ -2,9 +2,6 @@
 
 use super::board::Board;
 use super::screen::words;
-use crate::page::built_in::{self, ECHARTS, STYLE};
-use crate::progress::tell;
-use crate::web::host;
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::Bytes;
@@ -12,6 +9,9 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use dxt_base::built_in::{self, ECHARTS, STYLE};
+use dxt_base::progress::tell;
+use dxt_base::web::host;
 use serde::Serialize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

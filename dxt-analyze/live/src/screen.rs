@@ -2,8 +2,8 @@
 
 use super::board::{Board, Point, Rates, Row};
 use super::interval::NotSeen;
-use crate::text::printable::printable;
-use crate::text::{spark, units};
+use dxt_base::text::printable::printable;
+use dxt_base::text::{spark, units};
 use std::fmt::Write as _;
 
 const ROWS: usize = 8;
@@ -131,7 +131,7 @@ fn tail(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::tally::Tally;
+    use crate::tally::Tally;
 
     #[test]
     fn a_name_does_nothing_to_a_terminal() {

@@ -32,6 +32,27 @@ pub(crate) fn path(path: &Path) -> String {
     }
 }
 
+/// Decodes the percent escapes of a URL.
+#[cfg(any(feature = "http", feature = "nats"))]
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let code = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

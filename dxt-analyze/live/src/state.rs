@@ -2,8 +2,8 @@
 
 use super::held::Kept;
 use super::interval::NotSeen;
-use crate::input::open_no_link;
 use anyhow::{Context, Result};
+use dxt_base::input::open_no_link;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};

@@ -1,10 +1,10 @@
 //! Discovery of spools: directories of this node are listed once and then watched (inotify(7)). Spools created and removed before they
 //! could be opened are counted. Spools for which this process has no file descriptor left are retried.
 
-use crate::live::shown::path as shown;
-use crate::spools::files::{Owned, own_user};
-use crate::text::units::agree;
+use crate::shown::path as shown;
 use anyhow::{Context, Result};
+use dxt_base::spools::files::{Owned, own_user};
+use dxt_base::text::units::agree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};

@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::board::Board;
 use super::sinks::Outlet;
-use crate::exit::UsageError;
 use anyhow::Result;
+use dxt_base::exit::UsageError;
 use std::time::Duration;
 
 pub(super) enum Remote {}

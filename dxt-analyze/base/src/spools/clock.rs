@@ -7,7 +7,7 @@ use trace_format::spool::{Clock, Head};
 const TRIES: usize = 9;
 
 /// Returns a reading of both clocks (tick counter and monotonic clock); `None` if this process cannot read the spool's counter.
-pub(crate) fn now(head: &Head) -> Option<Clock> {
+pub fn now(head: &Head) -> Option<Clock> {
     if !head.uses_counter() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Spool files. They are in directories that anybody can write to, so each file is verified: it must be a regular file, not a link, and
 //! owned by the current user (root may read all users' files).
 
-pub(crate) use crate::input::Bytes;
+pub use crate::input::Bytes;
 
 use crate::input::open_no_link;
 use anyhow::{Context, Result, bail};
@@ -12,9 +12,11 @@ use std::path::Path;
 use trace_format::spool::Head;
 
 /// Open file whose content is trusted as much as its owner.
-pub(crate) struct Owned {
-    pub(crate) file: File,
-    pub(crate) owner: u32,
+pub struct Owned {
+    /// The open file.
+    pub file: File,
+    /// User who owns the file.
+    pub owner: u32,
 }
 
 impl Owned {
@@ -22,7 +24,7 @@ impl Owned {
     ///
     /// # Errors
     /// Fails if the file cannot be opened, is not a regular file, or belongs to another user (root may open all users' files).
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
@@ -40,22 +42,23 @@ impl Owned {
     }
 }
 
-pub(crate) type Identity = (u64, u64);
+/// Device and inode of a file.
+pub type Identity = (u64, u64);
 
 /// True if a file at the path of a spool's spill really is that spill. Anybody can create a file of that name, so its owner must be the
 /// spool's `owner`. A root process may have changed its user before it created the spill. So root's spools may instead identify the spill
 /// by device and inode. A spool of any other user must not do so: it could trick root into reading another user's file.
-pub(crate) fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
+pub fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
     about.uid() == owner || owner == 0 && head().and_then(|head| head.spill()) == Some(identity(about))
 }
 
 /// Returns the device and inode numbers of a file.
-pub(crate) fn identity(about: &Metadata) -> Identity {
+pub fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
 /// Returns the effective user id of this process.
-pub(crate) fn own_user() -> u32 {
+pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use trace_format::spool::Head;
 
 /// True if the spool was created on this machine since its last boot.
-pub(crate) fn is_of_this_boot(head: &Head) -> bool {
+pub fn is_of_this_boot(head: &Head) -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return false };
     let mut id = [0_u8; 16];
     for (i, digit) in text.chars().filter_map(|c| c.to_digit(16)).take(32).enumerate() {
@@ -13,13 +13,14 @@ pub(crate) fn is_of_this_boot(head: &Head) -> bool {
     id == head.boot_id() && id != [0; 16]
 }
 
-pub(crate) fn is_running(head: &Head) -> bool {
+/// True if the process of the spool is running.
+pub fn is_running(head: &Head) -> bool {
     runs(head.pid(), head.started())
 }
 
 /// True if the process with `pid` and start time `started` is running. The start time distinguishes it from a later process with that pid
 /// (proc(5), stat, field 22). A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
-pub(crate) fn runs(pid: u32, started: u64) -> bool {
+pub fn runs(pid: u32, started: u64) -> bool {
     let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
     // The command's name, in parentheses, may contain any character.
@@ -33,7 +34,7 @@ pub(crate) fn runs(pid: u32, started: u64) -> bool {
 
 /// Reads a proc(5) file on the memory of the process in `folder` (/proc/pid). Uses its first thread, or another thread if that one has
 /// ended.
-pub(crate) fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
+pub fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
     let own = std::fs::read(folder.join(file)).unwrap_or_default();
     if !own.is_empty() {
         return own;

@@ -16,27 +16,31 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::spool::is_seen_elsewhere;
 
+/// File that no running process needs.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Left {
-    pub(crate) owner: u32,
-    pub(crate) path: PathBuf,
+pub struct Left {
+    /// User who owns the file.
+    pub owner: u32,
+    /// Path in the spool directory.
+    pub path: PathBuf,
     name: OsString,
-    pub(crate) identity: Identity,
+    /// Device and inode, which the file must still have when it is removed.
+    pub identity: Identity,
     /// Modification time, in s, that the file must still have when it is removed; set if later processes may write to the file.
     unchanged_since: Option<i64>,
 }
 
 /// Spool directory, held open, so that files are examined and removed in the same directory.
-pub(crate) struct SpoolDirectory {
+pub struct SpoolDirectory {
     directory: OwnedFd,
     /// Files of processes that no longer run and have not written to any of their files for the required time. Only files of this user;
     /// for root, of all users.
-    pub(crate) left: Vec<Left>,
+    pub left: Vec<Left>,
     /// Number of spools kept because their processes still run, or wrote to one of their files recently.
-    pub(crate) kept: u64,
+    pub kept: u64,
     /// Node-quota files in which nothing was reserved for the required time. Excludes files of users who have another file kept here, or a
     /// running traced process that this process can see: a quota file is here even if the spools are elsewhere.
-    pub(crate) budgets: Vec<Left>,
+    pub budgets: Vec<Left>,
 }
 
 /// Fields of a file's name: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
@@ -83,7 +87,7 @@ impl SpoolDirectory {
     ///
     /// # Errors
     /// Fails if the directory cannot be listed, or is on a file system that other machines share.
-    pub(crate) fn look(path: &Path, older_than: Duration) -> Result<Self> {
+    pub fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(path, flags, Mode::empty()).with_context(failed)?;
@@ -135,7 +139,7 @@ impl SpoolDirectory {
     }
 
     /// Removes a file if it still is the one that was found; returns true if it was removed.
-    pub(crate) fn remove(&self, file: &Left) -> bool {
+    pub fn remove(&self, file: &Left) -> bool {
         // A process that reserves from the quota holds this lock, and notices afterwards that the file was removed.
         let _lock = match file.unchanged_since {
             None => None,
@@ -158,7 +162,8 @@ impl SpoolDirectory {
 }
 
 impl Left {
-    pub(crate) fn is_spool(&self) -> bool {
+    /// True if the file is a spool, by its name.
+    pub fn is_spool(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spool")
     }
 }

@@ -2,9 +2,9 @@
 //! readable.
 
 pub mod layers;
-pub(crate) mod paths;
-pub(crate) mod printable;
-pub(crate) mod rate;
-pub(crate) mod signed;
+pub mod paths;
+pub mod printable;
+pub mod rate;
+pub mod signed;
 pub mod spark;
 pub mod units;

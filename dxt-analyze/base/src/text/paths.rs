@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Directory of the paths of unnamed temporary files, such as copies of standard input: `load::standard_input`.
-pub(crate) const WITHOUT_NAME: &str = "/proc/self/fd/";
+pub const WITHOUT_NAME: &str = "/proc/self/fd/";
 
 /// Paths of the copies of pipes, each with the name that the user knows.
 static COPIED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
 
 /// Sets the name by which messages refer to `copy`.
-pub(crate) fn call(copy: &Path, name: String) {
+pub fn call(copy: &Path, name: String) {
     COPIED.lock().unwrap_or_else(PoisonError::into_inner).push((copy.to_owned(), name));
 }
 
 /// Returns the name by which messages refer to a path.
 #[must_use]
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     let copied = COPIED.lock().unwrap_or_else(PoisonError::into_inner);
     match copied.iter().find(|(copy, _)| copy == path) {
         Some((_, name)) => name.clone(),

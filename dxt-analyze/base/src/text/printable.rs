@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// Escapes hidden characters as `\n` or `\u{202e}`; if there are any, backslashes are doubled.
 #[must_use]
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     // Fast path: most names are ASCII, and there are many.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -23,7 +23,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 /// True for characters that are invisible or change the display of others: control characters, line ends, text direction, zero width
 /// (Unicode 16: Cc, Zl, Zp, `Bidi_Control`, and `Default_Ignorable_Code_Point` except variation selectors).
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}'

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// Fails with the reason if the text is no rate, or if the rate is not above 0.
-pub(crate) fn parse(text: &str) -> Result<f64, String> {
+pub fn parse(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = text.strip_suffix("/s").unwrap_or(text).trim_end();
     let digits = number.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();

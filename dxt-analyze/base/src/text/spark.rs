@@ -5,7 +5,7 @@ const WIDTH: usize = 60;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Draws `values` as a sparkline. Each character shows the maximum of the values that it covers; missing values and 0 are spaces.
-pub(crate) fn line(values: &[Option<f64>]) -> String {
+pub fn line(values: &[Option<f64>]) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let width = WIDTH.min(values.len());
     let part = |at: usize| {

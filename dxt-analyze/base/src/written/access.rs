@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 static ASKED: OnceLock<u32> = OnceLock::new();
 
 /// Sets the access rights of all files written from now on, regardless of the umask.
-pub(crate) fn ask_for(mode: u32) {
+pub fn ask_for(mode: u32) {
     let _ = ASKED.set(mode);
 }
 
@@ -29,7 +29,7 @@ pub(super) fn settled(about: &Metadata) -> u32 {
 }
 
 /// Creates a file in a directory that only this process uses; fails if the file exists.
-pub(crate) fn create_new(path: &Path) -> Result<File> {
+pub fn create_new(path: &Path) -> Result<File> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let file = OpenOptions::new().write(true).create_new(true).mode(initial(folder)).open(path)?;
     let about = file.metadata()?;

@@ -9,8 +9,8 @@
 mod access;
 mod ours;
 
-pub(crate) use access::{ask_for, create_new};
-pub(crate) use ours::{ADVICE, Ours, is_partition};
+pub use access::{ask_for, create_new};
+pub use ours::{ADVICE, Ours, is_partition};
 
 use crate::input;
 use anyhow::{Context, Result, bail, ensure};
@@ -27,7 +27,7 @@ const BUFFER: usize = 1 << 20;
 
 /// Output path given by the user, with the rules for replacing an existing file.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub struct Target<'a> {
     path: &'a Path,
     ours: Ours,
     force: bool,
@@ -44,17 +44,17 @@ enum Standing {
 
 impl<'a> Target<'a> {
     /// Creates an output target at `path`. Existing files of type `ours` may be replaced; with `force`, any file.
-    pub(crate) fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
+    pub fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
         Self { path, ours, force, rights: None }
     }
 
     /// Returns the target with fixed access rights for a new file, regardless of the umask.
-    pub(crate) const fn with_rights(self, rights: u32) -> Self {
+    pub const fn with_rights(self, rights: u32) -> Self {
         Self { rights: Some(rights), ..self }
     }
 
     /// Calls `fill` to write the output sequentially.
-    pub(crate) fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+    pub fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         let buffered = |file: &mut File| {
             let mut writer = BufWriter::with_capacity(BUFFER, file);
             let done = fill(&mut writer).with_context(|| self.failed())?;
@@ -68,7 +68,7 @@ impl<'a> Target<'a> {
     }
 
     /// Calls `fill` to write the output with seeks, for formats whose beginning is written last.
-    pub(crate) fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+    pub fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         // Checked before `fill` runs: the user should not wait minutes for a refusal.
         self.check()?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -85,17 +85,17 @@ impl<'a> Target<'a> {
     }
 
     /// Calls [`Self::check`] before long computations whose result [`Self::stream`] will write.
-    pub(crate) fn check_early(&self) -> Result<()> {
+    pub fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }
 
     /// Fails if something exists at the path that must not be replaced.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         self.standing().map(|_| ()).with_context(|| self.failed())
     }
 
     /// Renames the complete file `from` to the output path.
-    pub(crate) fn take(&self, from: &Path) -> Result<()> {
+    pub fn take(&self, from: &Path) -> Result<()> {
         let moved = || {
             let standing = self.standing()?;
             if let Standing::Replaceable(Some(rights)) = &standing {
@@ -178,7 +178,7 @@ fn flows(about: &Metadata) -> bool {
 
 /// Opens a file that a process appends to, also after a restart. It must be new, or a regular file of this user and not a link, and is not
 /// truncated. Standard output, pipes and character devices are opened as they are.
-pub(crate) fn growing(path: &Path) -> Result<File> {
+pub fn growing(path: &Path) -> Result<File> {
     if let Some(file) = Target::new(path, Ours::Never, false).channel()? {
         return Ok(file);
     }
@@ -189,7 +189,7 @@ pub(crate) fn growing(path: &Path) -> Result<File> {
 }
 
 /// Opens a file that is used only for locking; creates it if missing. It may belong to another user.
-pub(crate) fn lock_file(path: &Path) -> Result<File> {
+pub fn lock_file(path: &Path) -> Result<File> {
     own_file(path).map(|(file, _)| file)
 }
 
@@ -207,12 +207,12 @@ fn own_file(path: &Path) -> Result<(File, Metadata)> {
 }
 
 /// Creates a temporary directory in `place` for files that will later be moved elsewhere. It is removed with all files left in it.
-pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
+pub fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }
 
 /// Flushes all files of a directory, and the directory itself, to disk.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+pub fn sync_folder(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
@@ -229,7 +229,7 @@ fn named() -> Builder<'static, 'static> {
 }
 
 /// Renames as rename(2) does, but never replaces a file at `to`.
-pub(crate) fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
+pub fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => bail!("another file has been created under that name; --force replaces it"),

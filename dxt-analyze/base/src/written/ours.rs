@@ -9,20 +9,19 @@ use trace_format::read::Trace;
 use trace_format::spool::ENDED_BY;
 
 /// Text in the head of a report page, by which it is recognized.
-pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
+const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
 /// Prefix of the tracer's name in a trace that was converted from a Darshan log.
 const CONVERTED: &str = "Darshan log ";
 /// Writer's name in the footer of this program's Parquet files.
 const CREATED_BY: &[u8] = b"dxt-analyze ";
 /// Text in the first lines of files written by `advise`.
-pub(crate) const ADVICE: &str =
-    "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
+pub const ADVICE: &str = "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
 /// Number of bytes searched at the start of a page, and at the end of a Parquet file.
 const LOOKED_AT: usize = 4096;
 
 /// Type of existing file that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ours {
+pub enum Ours {
     /// Report page written by `report`.
     Page,
     /// Trace written by `convert`.
@@ -51,7 +50,7 @@ impl Ours {
     }
 
     /// True if `path` is a file of type `self`, and not a link.
-    pub(crate) fn stands_at(self, path: &Path) -> bool {
+    pub fn stands_at(self, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }
 
@@ -68,7 +67,7 @@ impl Ours {
 }
 
 /// True if the directory `path` contains only Parquet files written by this program.
-pub(crate) fn is_partition(path: &Path) -> bool {
+pub fn is_partition(path: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     is_real
         && std::fs::read_dir(path).is_ok_and(|mut entries| {

@@ -1,8 +1,8 @@
 //! Deduplication of calls read from a stream, which may contain a call twice. Also lets events share their descriptions of processes and
 //! targets.
 
-use crate::live::about::{Process, Target};
-use crate::live::event::Event;
+use crate::about::{Process, Target};
+use crate::event::Event;
 use rustc_hash::FxHasher;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, RandomState};

@@ -12,9 +12,9 @@ use super::interval::{Group, Interval, NotSeen, Open};
 use super::nats::Address;
 use super::sinks::Outlet;
 use super::tally::{Files, Tally};
-use crate::exit::UsageError;
 use anyhow::Result;
 use counts::Counts;
+use dxt_base::exit::UsageError;
 use known::Known;
 use read::{Came, Reader};
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ impl Remote {
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.interval;
-            self.interval(super::agent::unix_ns().saturating_sub_unsigned(self.board.interval_ns), false);
+            self.interval(super::time::unix_ns().saturating_sub_unsigned(self.board.interval_ns), false);
         }
         over
     }
@@ -128,7 +128,7 @@ impl Remote {
         let not_seen = self.not_seen();
         // Gaps found only while the destinations of events ended are still reported to the destinations of sums.
         if not_seen != before {
-            let last = Interval { not_seen, ..Interval::empty(super::agent::unix_ns(), self.board.interval_ns) };
+            let last = Interval { not_seen, ..Interval::empty(super::time::unix_ns(), self.board.interval_ns) };
             let of_sums = self.outlets.iter_mut().filter(|outlet| !outlet.wants_events());
             of_sums.for_each(|outlet| outlet.interval(&last));
         }
@@ -210,7 +210,7 @@ impl Remote {
         let mut first = self.open.take_ended(until_unix_ns);
         // The last interval carries the gaps, even if there were no calls since.
         if is_last && first.is_none() && not_seen != NotSeen::default() {
-            first = Some(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
+            first = Some(Interval::empty(super::time::unix_ns(), self.board.interval_ns));
         }
         while let Some(interval) = first.take().or_else(|| self.open.take_ended(until_unix_ns)) {
             let interval = Interval { not_seen, ..interval };

@@ -1,8 +1,8 @@
 //! Thread that reads a NATS stream from its beginning, message by message. It resumes after the server was unreachable.
 
-use crate::live::event::Event;
-use crate::live::nats::{Address, runtime};
-use crate::live::sinks::full;
+use crate::event::Event;
+use crate::nats::{Address, runtime};
+use crate::sinks::full;
 use anyhow::{Context, Result};
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
 use futures_util::StreamExt;

@@ -2,10 +2,10 @@
 //! darshan-ldms.c), and the data set's name, which its paper adds. Operations without a name in the connector's format are omitted and
 //! counted.
 
-pub(crate) use crate::import::connector::{NOTHING, header};
+pub(crate) use dxt_base::connector::{NOTHING, header};
 
-use crate::live::event::Event;
-use crate::live::records::Selected;
+use crate::event::Event;
+use crate::records::Selected;
 use serde::Serialize;
 use std::borrow::Cow;
 use trace_format::op::{Layer, OpClass};

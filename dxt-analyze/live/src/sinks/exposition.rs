@@ -1,6 +1,6 @@
 //! Sums since the agent started in Prometheus's text format, version 0.0.4: counters, a gauge and histograms for each group.
 
-use crate::live::interval::{BUCKETS, Group, Interval, NotSeen, Sums};
+use crate::interval::{BUCKETS, Group, Interval, NotSeen, Sums};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;

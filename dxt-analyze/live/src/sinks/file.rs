@@ -1,8 +1,8 @@
 //! Output files of destinations. An agent locks each of its files: two agents on one file would truncate each other's lines.
 
-use crate::live::shown;
-use crate::written::growing;
+use crate::shown;
 use anyhow::{Context, Result, bail, ensure};
+use dxt_base::written::growing;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;

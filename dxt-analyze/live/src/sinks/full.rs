@@ -1,11 +1,11 @@
 //! Events as JSON objects with all fields and times in whole ns. Other commands can parse them back into events.
 
 #[cfg(any(test, feature = "nats"))]
-use crate::live::about::{Process, Target};
-use crate::live::event::Event;
+use crate::about::{Process, Target};
+use crate::event::Event;
 #[cfg(any(test, feature = "nats"))]
-use crate::live::event::Key;
-use crate::live::records::SoFar;
+use crate::event::Key;
+use crate::records::SoFar;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -170,7 +170,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::records::Selected;
+    use crate::records::Selected;
 
     #[test]
     fn what_is_written_is_read() {

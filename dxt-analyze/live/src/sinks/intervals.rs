@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::file::Output;
-use crate::live::interval::{BUCKETS, Group, Interval, LeftOut, NotSeen};
+use crate::interval::{BUCKETS, Group, Interval, LeftOut, NotSeen};
 use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;

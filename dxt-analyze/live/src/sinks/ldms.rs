@@ -3,12 +3,12 @@
 
 use super::publisher::{Program, Publisher};
 use super::{Sink, connector};
-use crate::exit::UsageError;
-use crate::live::event::Event;
-use crate::live::shown;
-use crate::progress::tell;
-use crate::text::units::agree;
+use crate::event::Event;
+use crate::shown;
 use anyhow::{Result, anyhow, bail};
+use dxt_base::exit::UsageError;
+use dxt_base::progress::tell;
+use dxt_base::text::units::agree;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 

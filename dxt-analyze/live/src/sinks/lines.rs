@@ -3,9 +3,9 @@
 
 use super::file::Output;
 use super::{Sink, connector};
-use crate::live::event::Event;
-use crate::text::printable::printable;
+use crate::event::Event;
 use anyhow::Result;
+use dxt_base::text::printable::printable;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,16 +24,14 @@ mod publisher;
 mod sent;
 
 pub use place::To;
-#[cfg(feature = "nats")]
-pub(crate) use place::plain;
 
 use super::event::Event;
 use super::interval::Interval;
-use crate::exit::is_closed_pipe;
 use anyhow::Result;
+use dxt_base::exit::is_closed_pipe;
 
 /// Error message if the system has no certificates with which to verify a server's certificate.
-#[cfg(any(feature = "live-http", feature = "postgres"))]
+#[cfg(any(feature = "http", feature = "postgres"))]
 const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
 /// Destination of events, interval sums, or both.

@@ -5,11 +5,11 @@
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
 use super::sent::{Cargo, Sent};
-use crate::live::agent::unix_ns;
-use crate::live::event::Event;
-use crate::live::interval::Interval;
-use crate::live::names;
-use crate::live::nats::{Address, Connection, PATIENCE, runtime};
+use crate::event::Event;
+use crate::interval::Interval;
+use crate::names;
+use crate::nats::{Address, Connection, PATIENCE, runtime};
+use crate::time::unix_ns;
 use anyhow::{Context, Result};
 use async_nats::jetstream::message::PublishMessage;
 use std::sync::Arc;

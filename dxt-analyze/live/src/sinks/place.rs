@@ -4,9 +4,9 @@ use super::intervals::Intervals;
 use super::ldms::{Address, Ldms};
 use super::lines::{Form, Lines};
 use super::{Outlet, Sink, influx};
-use crate::exit::UsageError;
-use crate::live::{names, shown};
+use crate::{names, shown};
 use anyhow::{Result, bail};
+use dxt_base::exit::UsageError;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -216,27 +216,6 @@ fn without(what: &str, feature: &str) -> anyhow::Error {
 /// Returns the URL of a destination whose name equals its URL scheme: `nats://...` and `nats:nats://...` are the same.
 fn url(text: &str, rest: &str) -> String {
     if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
-}
-
-/// Decodes the percent escapes of a URL.
-#[cfg(any(feature = "live-http", feature = "nats"))]
-pub(crate) fn plain(text: &str) -> String {
-    let mut out = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let code = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// True if an `@` follows the authority part of the URL: then a parser would take part of the user or password for the host.

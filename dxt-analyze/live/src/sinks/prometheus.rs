@@ -2,11 +2,9 @@
 
 use super::Sink;
 use super::exposition::Exposition;
-use crate::exit::UsageError;
-use crate::live::agent::unix_ns;
-use crate::live::interval::Interval;
-use crate::live::names;
-use crate::web::{self, Hosts};
+use crate::interval::Interval;
+use crate::names;
+use crate::time::unix_ns;
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::body::Bytes;
@@ -14,6 +12,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use dxt_base::exit::UsageError;
+use dxt_base::web::{self, Hosts};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 use super::Sink;
 use super::courier::Courier;
-use crate::live::event::Event;
-use crate::live::interval::Interval;
+use crate::event::Event;
+use crate::interval::Interval;
 use anyhow::Result;
 
 /// Conversion of calls or interval sums to the items that a destination receives.

@@ -25,7 +25,7 @@ pub(crate) enum Refused {
     ForNow(anyhow::Error),
     /// Permanent: the destination will never accept the items.
     #[cfg_attr(
-        not(any(test, feature = "live-http", feature = "postgres")),
+        not(any(test, feature = "http", feature = "postgres")),
         expect(dead_code, reason = "NATS takes everything, sooner or later")
     )]
     ForGood(anyhow::Error),

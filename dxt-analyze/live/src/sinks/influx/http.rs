@@ -1,12 +1,12 @@
 //! Sender of lines by HTTP POST.
 
-use crate::exit::UsageError;
-use crate::live::shown;
-use crate::live::sinks::courier::{Carrier, Refused};
-use crate::live::sinks::place::{ODD, is_odd, plain};
+use crate::shown::{self, plain};
+use crate::sinks::courier::{Carrier, Refused};
+use crate::sinks::place::{ODD, is_odd};
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use dxt_base::exit::UsageError;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -94,7 +94,7 @@ fn without_userinfo(url: &str) -> (Option<String>, String) {
 fn trust(is_asked_for: bool) -> Result<TlsConfig> {
     let found = if is_asked_for { rustls_native_certs::load_native_certs().certs } else { Vec::new() };
     if is_asked_for && found.is_empty() {
-        bail!(crate::live::sinks::NO_CERTIFICATES);
+        bail!(crate::sinks::NO_CERTIFICATES);
     }
     let certificates = found.iter().map(|one| Certificate::from_der(one).to_owned()).collect();
     Ok(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(certificates))).build())

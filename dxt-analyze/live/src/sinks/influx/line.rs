@@ -4,10 +4,10 @@
 //! must count. So all points get different times: an offset below 2 ms is added to the interval's start. The offset depends on the agent
 //! and on the number of earlier parts of the interval.
 
-use crate::live::agent::unix_ns;
-use crate::live::interval::{Group, Interval};
-use crate::live::names;
-use crate::live::sinks::exposition::not_seen;
+use crate::interval::{Group, Interval};
+use crate::names;
+use crate::sinks::exposition::not_seen;
+use crate::time::unix_ns;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -100,7 +100,7 @@ fn tag(name: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::interval::{NotSeen, Sums};
+    use crate::interval::{NotSeen, Sums};
     use std::sync::Arc;
     use trace_format::op::OpClass;
 

@@ -1,8 +1,8 @@
 //! Sums over intervals in InfluxDB's line protocol, which VictoriaMetrics, Telegraf and others accept as well: over HTTP or UDP.
 
-#[cfg(feature = "live-http")]
+#[cfg(feature = "http")]
 mod http;
-#[cfg(not(feature = "live-http"))]
+#[cfg(not(feature = "http"))]
 #[path = "without_http.rs"]
 mod http;
 mod line;
@@ -10,8 +10,8 @@ mod line;
 use super::Sink;
 use super::courier::Courier;
 use super::sent::{Cargo, Sent};
-use crate::live::interval::Interval;
-use crate::live::shown;
+use crate::interval::Interval;
+use crate::shown;
 use anyhow::{Context, Result};
 use line::Lines;
 use std::net::UdpSocket;

@@ -1,8 +1,8 @@
 //! Replacement for the HTTP sender in a build without the feature `live-http`.
 
-use crate::exit::UsageError;
-use crate::live::sinks::courier::{Carrier, Refused};
+use crate::sinks::courier::{Carrier, Refused};
 use anyhow::Result;
+use dxt_base::exit::UsageError;
 
 pub(super) enum Post {}
 

@@ -1,8 +1,8 @@
 //! Call as a row in COPY's text format.
 
-use crate::live::event::Event;
-use crate::live::records::Selected;
-use crate::live::sinks::connector;
+use crate::event::Event;
+use crate::records::Selected;
+use crate::sinks::connector;
 use std::fmt::Write as _;
 
 /// Appends `event` to `out` as a row with the columns of the staging table `dxt_new`.

@@ -2,10 +2,10 @@
 
 use super::tls::Tls;
 use super::{row, schema, view};
-use crate::live::event::Event;
-use crate::live::sinks::courier::{Carrier, Refused};
-use crate::progress::tell;
+use crate::event::Event;
+use crate::sinks::courier::{Carrier, Refused};
 use anyhow::{Result, anyhow};
+use dxt_base::progress::tell;
 use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};

@@ -24,7 +24,7 @@ impl Tls {
     pub(super) fn new() -> Result<Self> {
         let mut roots = RootCertStore::empty();
         let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let trusted = (known > 0).then_some(roots).context(crate::live::sinks::NO_CERTIFICATES)?;
+        let trusted = (known > 0).then_some(roots).context(crate::sinks::NO_CERTIFICATES)?;
         let config = ClientConfig::builder().with_root_certificates(trusted).with_no_client_auth();
         Ok(Self(Arc::new(config).into()))
     }
