@@ -139,7 +139,7 @@ everything() {
     else
         skip "format: rustfmt is not installed"
     fi
-    step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
+    step "Build without features" cargo check --quiet -p dxt-analyze -p dxt-live --lib --bins --no-default-features
     if cargo clippy --version >/dev/null 2>&1; then
         step "Lints" cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
     else
