@@ -10,10 +10,7 @@
 //! [`export`] work on the trace file itself, `frames` provides tables for other programs, and [`live`] watches running programs.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "parquet"),
-    expect(dead_code, unused_imports, reason = "helpers of what this build is made without")
-)]
+#![cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "helpers of what this build is made without"))]
 
 pub mod cli;
 #[cfg(feature = "parquet")]

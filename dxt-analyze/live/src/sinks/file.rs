@@ -25,6 +25,7 @@ impl Output {
         Self { path, head, file: None, length: 0 }
     }
 
+    #[cfg(feature = "parquet")]
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
