@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const FEATURES: [&str; 5] = ["parquet", "serve", "live-http", "postgres", "nats"];
+const FEATURES: [&str; 6] = ["parquet", "serve", "live", "live-http", "postgres", "nats"];
 
 fn main() {
     println!("cargo::rerun-if-changed=COMMIT");

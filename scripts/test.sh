@@ -100,7 +100,7 @@ fuzz_build() {
 }
 
 without_features() {
-    cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
+    cargo check --quiet -p dxt-analyze -p dxt-live --lib --bins --no-default-features
 }
 
 lints() {

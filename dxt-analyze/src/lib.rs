@@ -10,23 +10,20 @@
 //! [`export`] work on the trace file itself, `frames` provides tables for other programs, and [`live`] watches running programs.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "parquet"),
-    expect(dead_code, unused_imports, reason = "helpers of what this build is made without")
-)]
+#![cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "helpers of what this build is made without"))]
 
 pub mod cli;
 #[cfg(feature = "parquet")]
 mod columnar;
-pub mod exit;
 pub mod export;
 pub mod findings;
 #[cfg(feature = "parquet")]
 pub mod frames;
 pub mod import;
-mod input;
 pub mod layouts;
 pub mod limits;
+#[cfg(not(feature = "live"))]
+#[path = "without_live.rs"]
 pub mod live;
 pub mod load;
 pub mod model;
@@ -39,13 +36,15 @@ pub mod scan;
 pub mod serve;
 pub mod session;
 pub mod shared;
-mod spools;
 pub mod sum;
-pub mod text;
 pub mod thresholds;
 pub mod tools;
 pub mod topics;
-#[cfg(feature = "serve")]
-mod web;
 mod words;
-mod written;
+
+#[cfg(feature = "serve")]
+pub(crate) use dxt_base::web;
+pub use dxt_base::{exit, text};
+pub(crate) use dxt_base::{input, spools, written};
+#[cfg(feature = "live")]
+pub use dxt_live as live;

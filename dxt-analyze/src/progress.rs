@@ -1,12 +1,11 @@
 //! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 %; `--quiet` suppresses
-//! both. [`now`] returns the progress for display elsewhere. All output to standard error goes through [`tell`], which ignores errors:
-//! a full disk or closed pipe does not end the program.
+//! both. [`now`] returns the progress for display elsewhere.
+
+pub use dxt_base::progress::{be_quiet, is_quiet, say, tell};
 
 use crate::scan::Progress;
-use crate::text::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fmt::Arguments;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,42 +14,6 @@ const LONG: u64 = 5_000_000;
 
 /// True while a bar is shown. Only one bar fits on the screen, so a scan that is a part of longer work shows none.
 static SHOWN: AtomicBool = AtomicBool::new(false);
-
-static QUIET: AtomicBool = AtomicBool::new(false);
-
-/// Suppresses everything but errors from now on.
-pub fn be_quiet() {
-    QUIET.store(true, Ordering::Relaxed);
-}
-
-/// Prints to standard error unless quiet; arguments as for `println!`.
-macro_rules! say {
-    ($($word:tt)*) => {
-        if !$crate::progress::is_quiet() {
-            $crate::progress::tell(format_args!($($word)*));
-        }
-    };
-}
-pub(crate) use say;
-
-/// Prints a line to standard error, even if quiet. Errors are ignored: there is nowhere to report them. Control characters in file names
-/// are escaped, so that they have no effect on a terminal.
-pub fn tell(text: Arguments<'_>) {
-    let _ = std::io::stderr().write_all(line(text).as_bytes());
-}
-
-fn line(text: Arguments<'_>) -> String {
-    // Line breaks of multi-line messages are kept.
-    let text = text.to_string();
-    let lines: Vec<_> = text.split('\n').map(printable).collect();
-    lines.join("\n") + "\n"
-}
-
-/// True if only errors are printed.
-#[must_use]
-pub fn is_quiet() -> bool {
-    QUIET.load(Ordering::Relaxed)
-}
 
 /// Work in progress, even if no bar shows it.
 static NOW: Place = Place(Mutex::new(None));
@@ -187,13 +150,6 @@ mod tests {
 
     fn work(steps: u64) -> Arc<Work> {
         Arc::new(Work { what: steps.to_string(), steps, done: AtomicU64::new(0) })
-    }
-
-    #[test]
-    fn a_name_does_nothing_to_a_terminal() {
-        assert_eq!(line(format_args!("{}: gone", "/a\x1b[2J\u{9b}b")), "/a\\u{1b}[2J\\u{9b}b: gone\n");
-        assert_eq!(line(format_args!("two \"lines\"\nü")), "two \"lines\"\nü\n");
-        assert_eq!(printable("a\nb"), "a\\nb");
     }
 
     #[test]

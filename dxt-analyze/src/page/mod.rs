@@ -5,7 +5,6 @@
 //! * `several`: page for the commands that look at several runs.
 
 mod args;
-pub(crate) mod built_in;
 mod document;
 mod first;
 mod html;
@@ -16,6 +15,7 @@ mod terminal;
 mod words;
 
 pub use args::Args;
+pub(crate) use dxt_base::built_in;
 pub use several::of_view;
 
 use crate::exit::Exit;

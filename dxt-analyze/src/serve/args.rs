@@ -31,9 +31,18 @@ impl Args {
     /// Returns the equivalent options of `live` if `--live` was given, else `None`.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
+        self.live.then(|| self.of_live())
+    }
+
+    #[cfg(feature = "live")]
+    fn of_live(&self) -> live::Args {
         let (directories, from) = (self.inputs.traces.clone(), self.from.clone());
-        let args = live::Args { directories, from, serve: Some(self.port), ..live::Args::default() };
         let job = self.inputs.job.iter().cloned().collect();
-        self.live.then_some(live::Args { job, ..args })
+        live::Args { directories, from, job, serve: Some(self.port), ..live::Args::default() }
+    }
+
+    #[cfg(not(feature = "live"))]
+    fn of_live(&self) -> live::Args {
+        live::Args::default()
     }
 }

@@ -1,5 +1,5 @@
 //! Tests of existing files at output paths: a command replaces its own earlier output, and leaves all other files alone unless `--force` is
-//! given. The decision is tested in `src/written`; these tests show that every command applies it.
+//! given. The decision is tested in `base/src/written`; these tests show that every command applies it.
 
 use crate::common::{put, run, small, stdout, trace};
 use std::os::unix::fs::symlink;

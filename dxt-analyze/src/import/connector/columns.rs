@@ -1,40 +1,9 @@
 //! Columns of the connector, and their positions in a file. LDMS writes the column names after a `#`, possibly among other columns, and
 //! names those of the segment `seg:off` etc. Spreadsheets put a byte order mark at the start of the file.
 
+pub(super) use dxt_base::connector::{COLUMNS, NOTHING};
+
 use super::fields::Fields;
-
-/// Names of columns, in the CSV order of the connector's paper.
-pub(super) const COLUMNS: [&str; 26] = [
-    "module",
-    "uid",
-    "ProducerName",
-    "switches",
-    "file",
-    "rank",
-    "flushes",
-    "record_id",
-    "exe",
-    "max_byte",
-    "type",
-    "job_id",
-    "op",
-    "cnt",
-    "off",
-    "pt_sel",
-    "dur",
-    "len",
-    "ndims",
-    "reg_hslab",
-    "irreg_hslab",
-    "data_set",
-    "npoints",
-    "timestamp",
-    "total",
-    "start",
-];
-
-/// Number of columns that belong to the message itself; the others belong to its segment.
-const OF_MESSAGE: usize = 14;
 
 /// Names of columns in the order of the connector's messages. `--to csv` used this order until 0.2.0.
 const OLDER: [&str; 25] = [
@@ -64,15 +33,6 @@ const OLDER: [&str; 25] = [
     "total",
     "timestamp",
 ];
-
-/// Returns the header line of CSV.
-pub(crate) fn header() -> String {
-    let name = |(at, name): (usize, &&str)| if at < OF_MESSAGE { (*name).to_owned() } else { format!("seg:{name}") };
-    format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
-}
-
-/// Text that the connector writes for missing values.
-pub(crate) const NOTHING: &str = "N/A";
 
 /// Columns without which a row does not describe a call.
 const NEEDED: [&str; 6] = ["rank", "module", "op", "len", "dur", "timestamp"];
@@ -145,6 +105,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dxt_base::connector::header;
 
     fn fields(line: &str) -> Fields {
         let mut fields = Fields::default();

@@ -17,8 +17,6 @@ mod provenance;
 mod row;
 mod rows;
 
-pub(crate) use columns::{NOTHING, header};
-
 use crate::exit::UsageError;
 use crate::import::budget::Budget;
 use crate::import::written::Written;

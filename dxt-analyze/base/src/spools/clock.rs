@@ -1,0 +1,29 @@
+//! Readings of this machine's clocks, used to compute the rate of a spool's tick counter: the older the spool, the more precise.
+
+use rustix::time::{ClockId, clock_gettime};
+use trace_format::spool::{Clock, Head};
+
+/// Number of attempts to read both clocks close together.
+const TRIES: usize = 9;
+
+/// Returns a reading of both clocks (tick counter and monotonic clock); `None` if this process cannot read the spool's counter.
+pub fn now(head: &Head) -> Option<Clock> {
+    if !head.uses_counter() {
+        return None;
+    }
+    let counter = quanta::Clock::new();
+    let read = || {
+        let before = counter.raw();
+        let monotonic_ns = monotonic_ns();
+        let after = counter.raw();
+        (after.wrapping_sub(before), Clock { ticks: before + after.wrapping_sub(before) / 2, monotonic_ns })
+    };
+    let (_, now) = (0..TRIES).map(|_| read()).min_by_key(|(took, _)| *took)?;
+    // The library returns ns instead of ticks if it does not trust the counter; then the reading is useless.
+    (now.ticks.abs_diff(now.monotonic_ns) > 1_000_000).then_some(now)
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

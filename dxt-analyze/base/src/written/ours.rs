@@ -1,0 +1,102 @@
+//! Recognition of files that an earlier run of this program wrote for the same purpose. A trace recorded by the tracer must never be
+//! replaced. So conversions and recovered traces are recognized by the origin recorded in them.
+
+use crate::input::{self, Bytes};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use trace_format::read::Trace;
+use trace_format::spool::ENDED_BY;
+
+/// Text in the head of a report page, by which it is recognized.
+const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
+/// Prefix of the tracer's name in a trace that was converted from a Darshan log.
+const CONVERTED: &str = "Darshan log ";
+/// Writer's name in the footer of this program's Parquet files.
+const CREATED_BY: &[u8] = b"dxt-analyze ";
+/// Text in the first lines of files written by `advise`.
+pub const ADVICE: &str = "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
+/// Number of bytes searched at the start of a page, and at the end of a Parquet file.
+const LOOKED_AT: usize = 4096;
+
+/// Type of existing file that may be replaced without `--force`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ours {
+    /// Report page written by `report`.
+    Page,
+    /// Trace written by `convert`.
+    Conversion,
+    /// Trace written by `recover`.
+    Recovery,
+    /// File written by `advise`.
+    Advice,
+    /// No existing file is replaced, not even an empty one.
+    Never,
+}
+
+impl Ours {
+    /// True if the regular file `path` is of type `self`; false if it cannot be read.
+    pub(super) fn recognises(self, path: &Path) -> bool {
+        match self {
+            Self::Page => head(path).is_ok_and(|head| contains(&head, GENERATOR.as_bytes())),
+            Self::Conversion => is_trace(path, |trace| trace.job.info.tracer.starts_with(CONVERTED)),
+            Self::Recovery => is_trace(path, |trace| {
+                let first = trace.regions.first().and_then(|region| trace.region(region).process);
+                first.is_some_and(|process| process.info.ended_by == ENDED_BY)
+            }),
+            Self::Advice => head(path).is_ok_and(|head| contains(&head, ADVICE.as_bytes())),
+            Self::Never => false,
+        }
+    }
+
+    /// True if `path` is a file of type `self`, and not a link.
+    pub fn stands_at(self, path: &Path) -> bool {
+        std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
+    }
+
+    /// Returns the reason why an existing file is not replaced.
+    pub(super) fn otherwise(self) -> &'static str {
+        match self {
+            Self::Page => " and is not a page of `dxt-analyze report`",
+            Self::Conversion => " and is not a trace made by `dxt-analyze convert`",
+            Self::Recovery => " and is not a trace made by `dxt-analyze recover`",
+            Self::Advice => " and was not written by `dxt-analyze advise`",
+            Self::Never => "",
+        }
+    }
+}
+
+/// True if the directory `path` contains only Parquet files written by this program.
+pub fn is_partition(path: &Path) -> bool {
+    let is_real = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
+    is_real
+        && std::fs::read_dir(path).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| is_table(&entry.path()).unwrap_or(false)))
+        })
+}
+
+fn is_table(path: &Path) -> std::io::Result<bool> {
+    let about = std::fs::symlink_metadata(path)?;
+    if !about.is_file() {
+        return Ok(false);
+    }
+    let file = input::open_no_link(path)?;
+    let from = about.len().saturating_sub(LOOKED_AT as u64);
+    let mut tail = vec![0; usize::try_from(about.len() - from).unwrap_or(LOOKED_AT)];
+    file.read_exact_at(&mut tail, from)?;
+    Ok(tail.ends_with(b"PAR1") && contains(&tail, CREATED_BY))
+}
+
+fn head(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input::open_no_link(path)?.take(LOOKED_AT as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+fn is_trace(path: &Path, is_ours: impl FnOnce(&Trace<Bytes>) -> bool) -> bool {
+    input::open_no_link(path).is_ok_and(|file| Trace::open(Bytes(file)).is_ok_and(|trace| is_ours(&trace)))
+}

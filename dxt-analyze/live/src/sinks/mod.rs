@@ -1,0 +1,253 @@
+//! Destinations of events and interval sums. Data that a destination does not accept is counted as lost. No destination delays the agent
+//! for long.
+
+mod connector;
+mod courier;
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "text of a destination that this build is made without"))]
+mod exposition;
+mod file;
+pub(crate) mod full;
+mod influx;
+mod intervals;
+mod ldms;
+mod lines;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "serve")]
+mod prometheus;
+mod publisher;
+mod sent;
+
+pub use place::To;
+
+use super::event::Event;
+use super::interval::Interval;
+use anyhow::Result;
+use dxt_base::exit::is_closed_pipe;
+
+/// Error message if the system has no certificates with which to verify a server's certificate.
+#[cfg(any(feature = "http", feature = "postgres"))]
+const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
+
+/// Destination of events, interval sums, or both.
+pub trait Sink {
+    /// True if the destination wants events (single calls) besides interval sums.
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    /// Opens the destination. With `_position`, as returned by [`Self::settle`] of an earlier agent, output resumes there.
+    ///
+    /// # Errors
+    /// Fails if the destination cannot be used.
+    fn begin(&mut self, _position: Option<u64>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Delivers events; those of one process come in order.
+    ///
+    /// # Errors
+    /// Fails if the events are not accepted: they count as lost, unless [`Self::dropped`] says otherwise.
+    fn events(&mut self, _events: &[Event]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Delivers the sums of an interval.
+    ///
+    /// # Errors
+    /// Fails if the sums are not accepted.
+    fn interval(&mut self, _interval: &Interval) -> Result<()> {
+        Ok(())
+    }
+
+    /// Flushes the data delivered so far. Returns the position from which a later agent can resume; `None` if it cannot.
+    ///
+    /// # Errors
+    /// Fails if the flush fails.
+    fn settle(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Informs the destination that its position from the latest [`Self::settle`] is in the state file, or that there is no state file.
+    fn saved(&mut self) {}
+
+    /// Completes the output; no data is delivered afterwards.
+    ///
+    /// # Errors
+    /// Fails if part of the output could not be completed.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sends queued data, for a bounded time; no data is delivered afterwards.
+    fn end(&mut self) {}
+
+    /// True if delivered data has not arrived yet: a resumed agent must deliver it again.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    /// Takes the pending messages for the user. Returned errors are not among them.
+    fn messages(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the number of events lost besides those for which [`Self::events`] returned an error.
+    fn dropped(&self) -> u64 {
+        0
+    }
+
+    /// True if calls or sums were lost besides those for which an error was returned.
+    fn has_lost(&self) -> bool {
+        self.dropped() > 0
+    }
+
+    /// Returns the number of events omitted because their operations have no name in the output format.
+    fn other_operations(&self) -> u64 {
+        0
+    }
+}
+
+/// Destination with its name on the command line, loss counters and messages.
+pub struct Outlet {
+    name: String,
+    sink: Box<dyn Sink>,
+    dropped: u64,
+    /// True if the latest delivery failed; repeated failures are reported once.
+    failing: bool,
+    /// True if a delivery ever failed, so that data is missing in the output.
+    has_failed: bool,
+    said: Vec<String>,
+}
+
+impl Outlet {
+    /// Wraps the destination `sink`, which the user calls `name`.
+    #[must_use]
+    pub fn new(name: String, sink: Box<dyn Sink>) -> Self {
+        Self { name, sink, dropped: 0, failing: false, has_failed: false, said: Vec::new() }
+    }
+
+    /// Returns the name by which the user refers to the destination.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Forwards to [`Sink::begin`], which opens the destination.
+    ///
+    /// # Errors
+    /// Fails if the destination cannot be used.
+    pub fn begin(&mut self, position: Option<u64>) -> Result<()> {
+        self.sink.begin(position)
+    }
+
+    /// Forwards to [`Sink::wants_events`]: true if the destination wants single calls.
+    #[must_use]
+    pub fn wants_events(&self) -> bool {
+        self.sink.wants_events()
+    }
+
+    /// Delivers events to the destination.
+    pub fn events(&mut self, events: &[Event]) {
+        if self.sink.wants_events() {
+            let result = self.sink.events(events);
+            if !self.went(result) {
+                self.dropped += events.len() as u64;
+            }
+        }
+    }
+
+    /// Delivers interval sums to the destination.
+    pub fn interval(&mut self, interval: &Interval) {
+        let result = self.sink.interval(interval);
+        // For destinations of events, sums do not clear an earlier failure: only an error counts here.
+        if result.is_err() || !self.sink.wants_events() {
+            self.went(result);
+        }
+    }
+
+    /// Forwards to [`Sink::settle`], which flushes the destination; a failure is reported to the user.
+    pub fn settle(&mut self) -> Option<u64> {
+        match self.sink.settle() {
+            Ok(position) => position,
+            Err(error) => {
+                self.went(Err(error));
+                None
+            }
+        }
+    }
+
+    /// Forwards to [`Sink::finish`], which completes the output; a failure is reported to the user.
+    pub fn finish(&mut self) {
+        if let Err(error) = self.sink.finish() {
+            self.went(Err(error));
+        }
+    }
+
+    /// Forwards to [`Sink::saved`]: the state file, if there is one, now holds the destination's position.
+    pub fn saved(&mut self) {
+        self.sink.saved();
+    }
+
+    /// Forwards to [`Sink::end`], which sends queued data.
+    pub fn end(&mut self) {
+        self.sink.end();
+    }
+
+    /// Forwards to [`Sink::is_behind`]: true if delivered data has not arrived yet.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.sink.is_behind()
+    }
+
+    /// Returns the number of events that the destination lost.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.sink.dropped()
+    }
+
+    /// True if data is missing in the destination. A reader that closed its pipe does not count.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.has_failed || self.sink.has_lost()
+    }
+
+    /// Forwards to [`Sink::other_operations`]: number of events whose operations have no name in the output format.
+    #[must_use]
+    pub fn other_operations(&self) -> u64 {
+        self.sink.other_operations()
+    }
+
+    /// Takes the pending messages for the user.
+    pub fn messages(&mut self) -> Vec<String> {
+        let more = self.sink.messages();
+        self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));
+        std::mem::take(&mut self.said)
+    }
+
+    fn went(&mut self, result: Result<()>) -> bool {
+        match result {
+            Ok(()) => {
+                if std::mem::take(&mut self.failing) {
+                    self.said.push(format!("{}: it accepts events again", self.name));
+                }
+                true
+            }
+            Err(error) => {
+                self.has_failed |= !is_closed_pipe(&error);
+                if !std::mem::replace(&mut self.failing, true) {
+                    self.said.push(format!(
+                        "{}: {error:#}; events that it does not accept are counted as dropped",
+                        self.name
+                    ));
+                }
+                false
+            }
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! Conversion of numbers for formats that have only signed integers.
-
-/// Converts to a signed number, saturating at the maximum; most readers of tables support no unsigned numbers.
-pub(crate) fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
