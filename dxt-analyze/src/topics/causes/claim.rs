@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::replay::Shortened;
-use crate::findings::{About, Code, Evidence, Finding, Severity, Title};
+use crate::findings::{Code, Evidence, Finding, Severity};
 use crate::model::FileId;
 use crate::words::Words;
 use crate::words::common::LostOn;

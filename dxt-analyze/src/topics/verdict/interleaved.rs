@@ -42,7 +42,7 @@ mod tests {
     fn small_writes_are_told_with_the_stripes_that_they_share() {
         let claim = |code: Code, title: &str, of: &[u32]| {
             let shortened = of.iter().map(|index| (*index, 1.0)).collect();
-            Claim::new(Finding::new(code, Words::new(title, Vec::new(), "")), shortened)
+            Claim::new(Finding::new(code, Words::new(title, "")), shortened)
         };
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
