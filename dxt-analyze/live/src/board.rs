@@ -1,7 +1,7 @@
 //! Data that the views show: the latest intervals, slowest processes, most expensive files, and call durations.
 
-use super::held::Held;
 use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, OTHERS, Sums};
+use super::open_spool::Held;
 use super::tally::{Files, Tally};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};

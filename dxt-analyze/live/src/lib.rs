@@ -1,6 +1,6 @@
 //! Live view of running programs: calls and rates, read from their spools without any effect on the programs.
 //!
-//! [`watch`] finds spools, and [`held`] reads one of them. [`agent`] polls all spools, and turns new data into [`event::Event`]s and
+//! [`watch`] finds spools, and [`open_spool`] reads one of them. [`agent`] polls all spools, and turns new data into [`event::Event`]s and
 //! [`interval::Interval`]s for the [`sinks`]. [`board`] holds the data for views, and [`screen`] draws them on a terminal. `remote`
 //! receives events from agents on other nodes.
 
@@ -11,12 +11,12 @@ pub mod agent;
 mod args;
 pub mod board;
 pub mod event;
-pub mod held;
 pub mod interval;
 pub mod mounts;
 pub mod names;
 #[cfg(feature = "nats")]
 mod nats;
+pub mod open_spool;
 #[cfg(feature = "serve")]
 mod page;
 pub mod records;

@@ -1,7 +1,7 @@
 //! State file of an agent: records which data it has delivered, so that an agent started again resumes there.
 
-use super::held::Kept;
 use super::interval::NotSeen;
+use super::open_spool::Kept;
 use anyhow::{Context, Result};
 use dxt_base::input::open_no_link;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct SavedState {
     version: u32,
     /// Boot id of the machine: spools from before a reboot no longer exist.
     boot: String,
-    /// Reading progress of each spool, by [`super::held::Held::key`].
+    /// Reading progress of each spool, by [`super::open_spool::Held::key`].
     spools: BTreeMap<String, Kept>,
     /// Output position of each destination that can resume, by the destination's name.
     pub sinks: BTreeMap<String, u64>,

@@ -3,9 +3,9 @@
 pub mod clock;
 pub mod corpus;
 mod details;
+mod file_type;
 pub mod find;
 pub mod layouts;
-mod looks_like;
 mod merge;
 mod standard_input;
 mod views;
@@ -172,11 +172,11 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
         matches!(cause.downcast_ref(), Some(darshan_log::Error::NotALog { .. }))
     };
     let what = if error.chain().any(no_trace) {
-        looks_like::looks_like(path)
+        file_type::looks_like(path)
     } else if error.chain().any(no_log) {
         // Files named like logs (`*.darshan`) get the log reader's error.
         let named = path.extension().is_some_and(|end| end == "darshan");
-        looks_like::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
+        file_type::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
     } else {
         None
     };

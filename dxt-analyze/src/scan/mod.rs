@@ -1,10 +1,10 @@
 //! One parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread. Partial
 //! results hold only integers, sets and bounded lists with a total order, so merging them gives the same result for any thread schedule.
 
-pub mod chosen;
 mod combined;
 mod pass;
 mod reader;
+pub mod selection;
 mod together;
 
 pub use combined::Nothing;

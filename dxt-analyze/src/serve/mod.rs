@@ -3,8 +3,8 @@
 //! * `made`: creates the page while the server already answers; `line`: the order of requests; `tiles`: the data of zoomed views.
 
 mod args;
+mod background;
 mod line;
-mod made;
 mod tiles;
 
 pub use args::Args;
@@ -19,8 +19,8 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use background::Making;
 use line::Line;
-use made::Making;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tiles::TileQuery;
@@ -48,7 +48,7 @@ pub fn serve(args: &Args) -> Result<Exit> {
     let what =
         format!("{} of {}", units::counted(run.segments(), "segment"), units::counted(run.process_count(), "process"));
     tell(format_args!("reading {what}"));
-    let (making, failed) = made::begin(run, args, what)?;
+    let (making, failed) = background::begin(run, args, what)?;
     let served = Served { making, line: Arc::default() };
     let routes = move |word: &str| {
         Router::new()

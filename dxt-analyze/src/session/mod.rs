@@ -10,7 +10,7 @@ use crate::limits::TEXT_BYTES;
 use crate::model::select::{self, Selection};
 use crate::model::{FileLayout, Run};
 use crate::pattern::Pattern;
-use crate::scan::chosen;
+use crate::scan::selection;
 use crate::thresholds::Thresholds;
 use anyhow::{Context, Result, ensure};
 use std::io::Read as _;
@@ -21,10 +21,10 @@ use trace_format::op::Layer;
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     let (mut run, chosen) = load(inputs)?;
     run.check_for(&chosen)?;
-    let had_any = chosen::has_any(&run);
+    let had_any = selection::has_any(&run);
     run.select(chosen);
     if had_any {
-        chosen::check(&run)?;
+        selection::check(&run)?;
     }
     Ok(run)
 }
@@ -40,11 +40,11 @@ pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     if two.check_for(&of_two).is_err() {
         one.check_for(&of_one)?;
     }
-    let had_any = chosen::has_any(&one) && chosen::has_any(&two);
+    let had_any = selection::has_any(&one) && selection::has_any(&two);
     one.select(of_one);
     two.select(of_two);
-    if had_any && !chosen::has_any(&two) {
-        chosen::check(&one)?;
+    if had_any && !selection::has_any(&two) {
+        selection::check(&one)?;
     }
     Ok([one, two])
 }

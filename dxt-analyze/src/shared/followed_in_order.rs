@@ -1,8 +1,8 @@
-//! Variant of the sampling table in [`super::followed`] for millions of keys: a sorted list, and a short buffer of recent entries that
+//! Variant of the sampling table in [`super::sampled_table`] for millions of keys: a sorted list, and a short buffer of recent entries that
 //! is sorted and merged into the list when full. Processes mostly access their files in order, so both are read sequentially; a hash
 //! table would cause a cache miss for each key.
 
-use super::followed::{Key, Value, one_in};
+use super::sampled_table::{Key, Value, one_in};
 
 /// Maximum recent entries in the buffer before it is merged into the sorted list.
 const WAITING: usize = 1 << 15;
@@ -188,7 +188,7 @@ pub fn first_from<T>(sorted: &[T], at: usize, before: impl Fn(&T) -> bool) -> us
 
 #[cfg(test)]
 mod tests {
-    use super::super::followed::Followed;
+    use super::super::sampled_table::Followed;
     use super::*;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

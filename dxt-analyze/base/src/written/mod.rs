@@ -7,10 +7,10 @@
 //! * Standard output, pipes and character devices are written directly; block devices and sockets are refused.
 
 mod access;
-mod ours;
+mod own_files;
 
 pub use access::{ask_for, create_new};
-pub use ours::{ADVICE, Ours, is_partition};
+pub use own_files::{ADVICE, Ours, is_partition};
 
 use crate::input;
 use anyhow::{Context, Result, bail, ensure};

@@ -1,8 +1,8 @@
 //! Gaps: calls that tracers did not record, and calls that the agent did not deliver.
 
 use super::{Agent, MOST_LEFT_OUT};
-use crate::held::Held;
 use crate::interval::{LeftOut, NotSeen, OTHERS};
+use crate::open_spool::Held;
 
 impl Agent {
     /// Returns the data that tracers have reported as not recorded so far.

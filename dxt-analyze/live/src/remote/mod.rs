@@ -2,7 +2,7 @@
 //! a stream may contain it twice.
 
 mod counts;
-mod known;
+mod deduplicate;
 mod read;
 
 use super::args::Args;
@@ -14,8 +14,8 @@ use super::sinks::Outlet;
 use super::tally::{Files, Tally};
 use anyhow::Result;
 use counts::Counts;
+use deduplicate::Known;
 use dxt_base::exit::UsageError;
-use known::Known;
 use read::{Came, Reader};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use super::Logs;
 use super::libraries::LIBRARIES;
-use super::sound::{Aside, Bounds};
+use super::plausible::{Aside, Bounds};
 use crate::import::budget::Budget;
 use crate::limits::{LOG_PROCESSES, LOG_RANK, of_log};
 use darshan_log::counters::Counters;

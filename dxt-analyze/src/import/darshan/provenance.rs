@@ -1,7 +1,7 @@
 //! Job description of a trace made from a Darshan log, and remarks on how such a trace differs from a recorded one.
 
 use super::cursor::COUNTED;
-use super::sound::Bounds;
+use super::plausible::Bounds;
 use super::{DATA_ONLY, ops};
 use crate::model;
 use darshan_log::{Info, Log, Module};

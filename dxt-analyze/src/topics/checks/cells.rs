@@ -1,9 +1,9 @@
 //! Bytes that several processes read. Each process's byte ranges are cut into cells: file regions of a fixed size. A cell stores the sum of
 //! its readers' bytes and the region within which they read; at least sum - length of this region bytes were read redundantly. The number
-//! of cells is bounded as described in [`crate::shared::followed`].
+//! of cells is bounded as described in [`crate::shared::sampled_table`].
 
 use crate::model::FileId;
-use crate::shared::followed::{Followed, Key, Value};
+use crate::shared::sampled_table::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
 /// Size of a cell in bytes: small compared with data that is worth a broadcast, but large enough that a terabyte has few cells.

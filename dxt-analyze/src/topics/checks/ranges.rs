@@ -2,9 +2,9 @@
 //! programs access them, are stored as one entry (a run), however many they are. The set is exact until memory runs out. Then, the runs
 //! with the fewest bytes are forgotten: overlaps can be missed, but are never invented. Forgotten bytes are counted.
 
-use super::comb::Comb;
-use super::put_off::PutOff;
+use super::deferred_inserts::PutOff;
 use super::sorted::{Position, Sorted};
+use super::strided_ranges::Comb;
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
 

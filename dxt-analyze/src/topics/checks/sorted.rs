@@ -1,7 +1,7 @@
 //! Ordered map from first byte to strided ranges ([`Comb`]), in chunks that fit the processor's cache. An insert at the end is nearly free;
 //! one elsewhere takes two short searches. A `BTreeMap` takes three times as long at 100,000 entries.
 
-use super::comb::Comb;
+use super::strided_ranges::Comb;
 
 /// Maximum number of entries per chunk.
 const CHUNK: usize = 64;

@@ -1,7 +1,7 @@
 //! Findings on the job as a whole: a different I/O interface, and a run time that differs by more than repeated runs do.
 
+use super::interfaces::{Direction, Way};
 use super::result::{Comparison, OperationRow};
-use super::ways::{Direction, Way};
 use crate::findings::{About, Code, Finding, Severity};
 use crate::thresholds::Thresholds;
 use crate::topics::scaling::measures;

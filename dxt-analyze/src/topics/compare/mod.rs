@@ -8,6 +8,7 @@
 pub mod args;
 mod codes;
 pub mod files;
+pub mod interfaces;
 mod job_verdict;
 mod job_view;
 pub mod operations;
@@ -20,7 +21,6 @@ pub mod sums;
 pub mod units;
 pub mod verdict;
 pub mod view;
-pub mod ways;
 
 pub use args::Args;
 pub use view::compare as verb;

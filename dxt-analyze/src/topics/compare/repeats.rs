@@ -1,7 +1,7 @@
 //! Job-level comparison of both sides (before, after): interfaces used, and the measures of `scaling` with their variation over repeated
 //! runs, if there are any.
 
-use super::ways::{Direction, directions};
+use super::interfaces::{Direction, directions};
 use crate::shared::significance::false_discovery_rates;
 use crate::shared::stats::upper_tail_t;
 use crate::thresholds::Thresholds;

@@ -2,9 +2,9 @@
 //! knows what was already read. A day is built beside its final place and swapped in atomically. After any interruption, each job's rows
 //! are there once or not yet.
 
-use super::alike::{Groups, OneRun, Program};
 use super::parquet::Tables;
 use super::places::Places;
+use super::repeated_runs::{Groups, OneRun, Program};
 use super::slow_run::Known;
 use super::sources::{Entry, Source};
 use super::worker::Done;

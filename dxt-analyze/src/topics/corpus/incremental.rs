@@ -1,9 +1,9 @@
 //! `corpus --incremental`: reads only jobs that are new or changed since the last run; the rows of all other jobs stay.
 
-use super::alike::{OneRun, Runs};
 use super::args::Args;
 use super::days::{Days, Unread};
 use super::queue;
+use super::repeated_runs::{OneRun, Runs};
 use super::result::Corpus;
 use super::sources::{Entry, Source};
 use super::users::Users;

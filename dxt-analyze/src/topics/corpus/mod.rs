@@ -1,11 +1,10 @@
 //! Corpus of many jobs: one row per job, rows of its files, and sums over jobs. All numbers derive from job summaries, so none has a second
 //! definition.
 
-mod alike;
 pub mod args;
 mod days;
+mod equal_progress;
 mod files;
-mod held_against;
 mod incremental;
 mod interface;
 mod job;
@@ -17,6 +16,7 @@ mod path_text;
 mod pieces;
 mod places;
 mod queue;
+mod repeated_runs;
 mod result;
 mod share;
 mod slow_run;

@@ -1,10 +1,10 @@
 //! `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job that killed
 //! it is lost. Of each job, only its rows stay in memory.
 
-use super::alike::{OneRun, Runs};
 use super::args::Args;
 use super::order::sort;
 use super::parquet::Tables;
+use super::repeated_runs::{OneRun, Runs};
 use super::users::Users;
 use super::worker::Done;
 use super::workers::Workers;

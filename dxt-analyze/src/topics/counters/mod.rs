@@ -5,7 +5,7 @@
 //! * [`result`]: the result.
 //! * `between`: times of the fastest and the slowest process.
 //! * [`files`]: files by use, size and mount point; [`open`]: by time open.
-//! * [`steps`], [`stepped`]: relations between consecutive calls: strides, seeks, alignment.
+//! * [`steps`], [`step_rows`]: relations between consecutive calls: strides, seeks, alignment.
 
 pub mod args;
 mod between;
@@ -15,7 +15,7 @@ pub mod fold;
 mod in_report;
 pub mod open;
 pub mod result;
-pub mod stepped;
+pub mod step_rows;
 pub mod steps;
 mod tables_steps;
 pub mod view;

@@ -4,7 +4,7 @@ use super::between::extremes;
 use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
 use super::fold::{FileOp, KINDS, LAYERS, Partial, Sums, Times, kind_of, layer_place};
 use super::open::{self, OpenRow};
-use super::stepped::{self, AlignmentRow, StrideRow};
+use super::step_rows::{self, AlignmentRow, StrideRow};
 use super::steps;
 use crate::findings::Finding;
 use crate::model::{Run, Users, Within};
@@ -207,8 +207,8 @@ pub fn characterize(
         processes: run.process_count(),
         runtime_ns,
         accesses: accesses(run, &sums),
-        strides: stepped::strides(&steps),
-        alignment: stepped::alignment(&steps),
+        strides: step_rows::strides(&steps),
+        alignment: step_rows::alignment(&steps),
         open_file_count: open_files.len() as u64,
         open_files: open_files.into_iter().take(top).collect(),
         bandwidths: bandwidth::layers(run, totals),

@@ -2,7 +2,7 @@
 
 use super::bins::{BINS, names};
 use super::open::OpenRow;
-use super::stepped::{AlignmentRow, StrideRow};
+use super::step_rows::{AlignmentRow, StrideRow};
 use crate::render::{Cell, Table};
 use crate::text::units;
 

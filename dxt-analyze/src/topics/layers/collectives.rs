@@ -8,7 +8,7 @@
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
 use crate::model::{FileId, ProcessId};
-use crate::shared::followed::{self, Value};
+use crate::shared::sampled_table::{self, Value};
 
 /// Key of a collective operation: file, operation and sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ pub struct Key {
     pub number: u64,
 }
 
-impl followed::Key for Key {
+impl sampled_table::Key for Key {
     fn parts(self) -> (u64, u64) {
         (u64::from(self.file.0) << 16 | u64::from(self.op), self.number)
     }
@@ -177,7 +177,7 @@ impl Value for Collective {
 
 /// Collective operations that are tracked; a sample if there are too many.
 #[derive(Clone, Debug)]
-pub struct Followed(followed::Followed<Key, Collective>);
+pub struct Followed(sampled_table::Followed<Key, Collective>);
 
 impl Default for Followed {
     fn default() -> Self {
@@ -189,7 +189,7 @@ impl Followed {
     /// Creates an empty set that tracks at most `limit` operations.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self(followed::Followed::with_limit(limit))
+        Self(sampled_table::Followed::with_limit(limit))
     }
 
     /// Adds the call of one process to the collective operation `key`, if this one is tracked.

@@ -6,7 +6,7 @@
 use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::{FileId, ProcessId, Run, Within};
 use crate::scan::{Analysis, Block};
-use crate::shared::followed::{Followed, Value};
+use crate::shared::sampled_table::{Followed, Value};
 use crate::sum::Sum;
 use crate::topics::layers::collectives::Key;
 use crate::topics::layers::parts::{Form, is_made_together};

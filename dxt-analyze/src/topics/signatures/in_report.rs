@@ -2,7 +2,7 @@
 
 use super::args::Options;
 use super::figures::choice::{Choice, choose};
-use super::figures::drawn::figures;
+use super::figures::drawing::figures;
 use super::figures::pass::{Drawing, Partial};
 use super::pass::Signing;
 use super::result::Signatures;

@@ -12,23 +12,23 @@
 //! - [`advice`]: advice on this run; [`uses`]: applications of signatures (prefetching, stripes, ...) that do not depend on traces.
 
 pub mod advice;
-pub mod alike;
 mod args;
 pub mod axes;
 mod codes;
+pub mod comparable;
+mod cross_process;
 pub mod figures;
 mod files;
 mod in_report;
 pub mod listed;
+pub mod merged;
 pub mod names;
 mod order;
 pub mod pass;
 mod places;
-mod promoted;
 pub mod protobuf;
 mod random_names;
 pub mod result;
-pub mod together;
 pub mod uses;
 pub mod verify;
 pub mod view;

@@ -1,12 +1,12 @@
 //! Conversion of signatures to messages of `uses/signatures.proto`, per process or for all processes together (`--level`).
 
-use super::alike::{Order, groups, series};
 use super::args::{Level, Notation, Options};
 use super::axes::Axes;
+use super::comparable::{Order, groups, series};
+use super::cross_process::promoted;
+use super::merged::Grouped;
 use super::names::{Names, writes};
 use super::pass::{Signed, Whose};
-use super::promoted::promoted;
-use super::together::Grouped;
 use super::uses::proto;
 use super::views::pieces;
 use super::words::{file, small};

@@ -3,10 +3,10 @@
 use super::advice::Advice;
 use super::args::{Level, Options};
 use super::axes::Axes;
+use super::cross_process::promoted;
 use super::listed::{LeftOut, Listed};
 use super::names::writes;
 use super::pass::{Apart, Signed};
-use super::promoted::promoted;
 use super::verify::Verified;
 use super::views::unrolled;
 use super::words::{file, small, unknown, written};
@@ -75,7 +75,7 @@ pub struct Signatures {
     /// Patterns of single processes, most bytes first; empty unless requested.
     pub local: Listed<LocalRow>,
     /// Patterns of all processes together, most bytes first; empty unless requested.
-    pub global: Listed<super::together::GlobalRow>,
+    pub global: Listed<super::merged::GlobalRow>,
     /// Number of rows that JSON omits from the lists here and in the advice. CSV and all totals include them.
     pub left_out: LeftOut,
     /// Number of reads and writes missing in signatures because their offset is unknown.
@@ -107,7 +107,7 @@ impl Signatures {
         let signed = &promoted(run, signed, options);
         let (local, global) = match options.level {
             Level::Local => (local(run, signed, options), Vec::new()),
-            Level::Global => (Vec::new(), super::together::rows(run, signed, options)),
+            Level::Global => (Vec::new(), super::merged::rows(run, signed, options)),
         };
         let (local, global) = (Listed::new(local, options.top), Listed::new(global, options.top));
         let left_out = LeftOut {

@@ -102,7 +102,7 @@ impl Report for SignaturesReport {
         let result = &self.result;
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Table(layers(result)));
-        parts.push(Part::Table(super::together::table(&result.global, self.top)));
+        parts.push(Part::Table(super::merged::table(&result.global, self.top)));
         parts.push(Part::Table(local(result, self.top)));
         parts.extend(result.advice.parts(self.top));
         let lines = remarks(result);

@@ -9,7 +9,7 @@ use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
 use crate::model::{FileId, ProcessId};
 use crate::scan::{Analysis, Block, Row, Stretch};
-use crate::shared::in_turn::InTurn;
+use crate::shared::sum_cache::InTurn;
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use trace_format::op::OpClass;

@@ -1,11 +1,11 @@
 //! Tracks partly written stripes, and whether several processes write them. A write that covers a whole stripe shares it with no other
 //! writer (unless the bytes themselves overlap), so each write adds at most two stripes here: its first and its last. The table of
-//! stripes is bounded by sampling, see [`crate::shared::followed`].
+//! stripes is bounded by sampling, see [`crate::shared::sampled_table`].
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
-use crate::shared::followed::{Followed as Hashed, Key, Value};
 use crate::shared::followed_in_order::FollowedInOrder;
+use crate::shared::sampled_table::{Followed as Hashed, Key, Value};
 
 /// Stripe of a file, identified by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,9 +1,9 @@
 //! Pass over the segments that fills the grids of rows by time bins.
 
 use super::axes::{self, Axis, Offsets, Targets};
+use super::bin_times::Moments;
 use super::grid::{Cell, Grid};
 use super::grids::{Grids, Of, OpenLine, OpenTargets};
-use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Near, Piece, Span};
 use crate::layouts::placed::Placed;

@@ -1,13 +1,13 @@
 //! Grids of rows by time bins that the pass fills, and the addition of calls to them.
 
 use super::axes::{Offsets, Targets};
+use super::bin_times::Moments;
 use super::grid::{Cell, Grid};
-use super::moments::Moments;
 use super::slices::Kind;
 use super::span::{Near, Piece, Span, last_moment};
 use crate::layouts::placed::Placed;
 use crate::scan::Row;
-use crate::shared::in_turn::InTurn;
+use crate::shared::sum_cache::InTurn;
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
 

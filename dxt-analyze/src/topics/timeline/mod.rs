@@ -10,15 +10,15 @@
 
 pub mod args;
 pub mod axes;
+pub mod bin_times;
 mod changes;
 pub(crate) mod charts;
-pub mod drawn;
 pub mod exact;
 pub mod fill;
 pub mod grid;
 pub mod grids;
 mod in_report;
-pub mod moments;
+pub mod page_grids;
 pub mod phases;
 pub mod series;
 pub mod slices;

@@ -14,7 +14,7 @@ use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
-use crate::shared::in_turn::InTurn;
+use crate::shared::sum_cache::InTurn;
 use crate::topics::causes::class::Class;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};

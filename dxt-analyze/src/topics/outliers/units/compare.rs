@@ -11,9 +11,9 @@
 //!    `false_discovery_rate`, for any number of units.
 //!
 //! A unit that passes this test is an outlier if, in addition, z ≥ `modified_z` and slowness ≥ `min_slowdown` times the median. It is no
-//! outlier if it does not pass without its operations on slow storage targets ([`met`]).
+//! outlier if it does not pass without its operations on slow storage targets ([`on_slow_targets`]).
 
-pub mod met;
+pub mod on_slow_targets;
 
 use super::UnitKind;
 use super::windows::Windows;
@@ -25,7 +25,7 @@ use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
-use met::{Blame, Met};
+use on_slow_targets::{Blame, Met};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

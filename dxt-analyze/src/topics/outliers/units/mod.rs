@@ -2,7 +2,7 @@
 //!
 //! * [`work`]: pass over the segments, which adds up operations, bytes and time of each unit by request size.
 //! * [`compare`]: expected times, and units that are slower than the others by more than chance.
-//! * [`compare::met`]: units that are slow only because of slow storage targets.
+//! * [`compare::on_slow_targets`]: units that are slow only because of slow storage targets.
 //! * [`windows`], [`stragglers`]: time windows, and the slowest unit in each.
 
 pub mod compare;
@@ -11,7 +11,7 @@ pub mod stragglers;
 pub mod windows;
 pub mod work;
 
-pub use compare::met::Met;
+pub use compare::on_slow_targets::Met;
 pub use compare::{UnitGroup, UnitRow, Verdict, compare};
 pub use windows::Windows;
 pub use work::{ByProcess, UnitWork, Work};

@@ -12,7 +12,7 @@ use crate::layouts::placed::Placed;
 use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block, Stretch};
 use crate::shared::groups::{Group, group_of};
-use crate::shared::in_turn::InTurn;
+use crate::shared::sum_cache::InTurn;
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

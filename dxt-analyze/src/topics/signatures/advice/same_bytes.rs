@@ -2,7 +2,7 @@
 
 use super::Signed;
 use crate::model::{FileId, Run, Within};
-use crate::topics::signatures::alike::{Order, groups};
+use crate::topics::signatures::comparable::{Order, groups};
 use iosig::ranks::{Line, globalize};
 use iosig::{Loop, Node, Signature};
 

@@ -6,8 +6,8 @@
 use super::replayed::Replayed;
 use crate::model::{FileId, Run};
 use crate::text::units;
-use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::args::Options;
+use crate::topics::signatures::comparable::{Order, groups};
 use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::layout::{Demand, Machine, rank as layouts};
 use crate::topics::signatures::uses::stripes::{OnLustre, Striping, candidates, on_lustre, rank};

@@ -6,7 +6,7 @@
 //! - `drawn`: drawing of the figures; `words`: captions and tables.
 
 pub mod choice;
-pub mod drawn;
+pub mod drawing;
 pub mod pass;
 mod words;
 
@@ -25,5 +25,5 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     let Some(choice) = choice::choose(run, &with_missing(run, totals)) else { return Vec::new() };
     let bar = Bar::new(run.segments(), "figures");
     let (drawing, _) = scan(run, &pass::Drawing(&choice), &bar);
-    drawn::figures(run, &choice, drawing)
+    drawing::figures(run, &choice, drawing)
 }

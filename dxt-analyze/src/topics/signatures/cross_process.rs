@@ -1,10 +1,10 @@
 //! Patterns of accesses that form no loop within their process: single calls that touch several blocks under a file view, and accesses that
 //! form a pattern with those of other ranks or files.
 
-use super::alike::{Order, groups, series};
 use super::args::{Level, Options};
+use super::comparable::{Order, groups, series};
+use super::merged::Grouped;
 use super::pass::{Signed, Whose};
-use super::together::Grouped;
 use super::views::is_strided;
 use crate::model::Run;
 use iosig::Signature;

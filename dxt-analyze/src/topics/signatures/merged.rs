@@ -1,9 +1,9 @@
 //! Signatures of all processes together: one row per pattern, with the processes that share it. A group's signatures are its members, and
 //! each has a number.
 
-use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
 use super::axes::{Axes, columns};
+use super::comparable::{Group, Order, common, groups, series};
 use super::names::writes;
 use super::pass::Signed;
 use super::views::unrolled;

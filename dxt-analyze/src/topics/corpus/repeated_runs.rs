@@ -2,7 +2,7 @@
 //! program and number of ranks and did the same work. Peers are compared at equal progress, since a slow run takes longer to get there.
 
 use super::JobRow;
-use super::held_against::{FEWEST, HeldAgainst};
+use super::equal_progress::{FEWEST, HeldAgainst};
 use super::pace::Paces;
 use super::slow_run::{Known, SlowRun};
 use crate::thresholds::Thresholds;

@@ -435,7 +435,7 @@ mod tests {
                 group.push(run(number, |slot| (by_run + by_slot[slot]).exp() * times(slot)));
             }
             let mut named: Vec<String> =
-                super::super::alike::of_group(group, 2, &least).into_iter().map(|one| one.job).collect();
+                super::super::repeated_runs::of_group(group, 2, &least).into_iter().map(|one| one.job).collect();
             named.sort();
             let mut expected: Vec<String> = (0..slow).map(|number| format!("run-{number}")).collect();
             expected.sort();

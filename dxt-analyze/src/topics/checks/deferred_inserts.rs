@@ -2,7 +2,7 @@
 //! were seen before. Random accesses are mostly blocks of equal length at multiples of this length: the block number is enough for the
 //! answer.
 
-use super::comb::Comb;
+use super::strided_ranges::Comb;
 use rustc_hash::FxHashSet;
 
 /// Maximum number of blocks that may exist when deferral begins.
