@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Benchmarks: scripts/bench.sh overhead | whole | parallel | start | size | analyze | signatures | live | python [options]. Each is a script in scripts/bench/.
+# Benchmarks: scripts/bench.sh overhead | whole | parallel | start | size | analyze | ranks | signatures | live | python [options]. Each is a script in scripts/bench/.
 set -euo pipefail
 dir=$(dirname "${BASH_SOURCE[0]}")/bench
 if [ $# -eq 0 ] || [ ! -e "$dir/$1.sh" ]; then
