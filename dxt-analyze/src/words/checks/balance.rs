@@ -29,7 +29,7 @@ pub(crate) fn time_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) 
 
 fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
     Words::saying(
-        format!("imbalance of {what} is {} (0 %: equal parts, 100 %: one rank has all)", percent(imbalance)),
+        format!("imbalance of {what} is {} (0 %: equal, 100 %: one rank has all)", percent(imbalance)),
         each(most, |value| format!("{}, mean over ranks {}", show(value), show(mean))),
         "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`",
     )

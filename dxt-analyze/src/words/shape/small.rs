@@ -43,7 +43,7 @@ impl Waiting {
             show::counted(self.processes, if self.are_ranks { "rank" } else { "process" }),
             match self.files {
                 1 => self.file.clone(),
-                count => show::counted(count, "shared file"),
+                count => show::counted(count, "file"),
             },
             if self.appends { " (O_APPEND)" } else { "" }
         )
@@ -138,7 +138,7 @@ pub(crate) struct Independent<'a> {
 /// Says that ranks make small independent calls on shared files.
 pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.files {
-        1 => format!("the shared file {}", of.file),
+        1 => of.file.to_owned(),
         count => show::counted(count, "shared file"),
     };
     let title = format!(
