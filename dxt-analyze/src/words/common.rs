@@ -24,7 +24,7 @@ impl LostOn {
     /// Returns the sentence of evidence.
     pub(crate) fn sentence(&self) -> String {
         let (percent, files) = (self.percent, show::counted(self.files, "file"));
-        format!("{percent:.0} % of the lost time on {}; {files} in total", self.file)
+        format!("{percent:.0} % of the time lost to this is on {} ({files} in total)", self.file)
     }
 }
 

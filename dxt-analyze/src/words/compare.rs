@@ -87,20 +87,20 @@ impl Growth<'_> {
     fn words(&self, what: &str, show: fn(u64) -> String, hint: &str) -> Words {
         let (before, after) = (show(self.before), show(self.after));
         let of = if self.per_rank { " per rank" } else { "" };
-        Words::saying(format!("{} has more {what}{of}: {before} before, {after} now", self.operation), [], hint)
+        Words::saying(format!("{} {what}{of}: {before} before, {after} now", self.operation), [], hint)
     }
 }
 
 /// Says that the second run makes more calls of an operation.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
     let hint = "see the files with these calls below; `checks` shows which calls can be saved";
-    facts.words("calls", units::count, hint)
+    facts.words("makes more calls", units::count, hint)
 }
 
 /// Says that the second run moves more bytes by an operation.
 pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
     let hint = "see the files with these bytes below; `checks` finds bytes that move more than once";
-    facts.words("bytes", units::bytes, hint)
+    facts.words("moves more bytes", units::bytes, hint)
 }
 
 /// Rank or file that slowed down more than the others.
@@ -148,7 +148,12 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
         files.map(|(file, bytes)| format!("{word}: {file} ({})", units::bytes(*bytes))).collect::<Vec<String>>()
     };
     Words::saying(
-        format!("files only in the second run: {}; only in the first run: {}", new.len(), gone.len()),
+        format!(
+            "{} {} only in the second run, and {} only in the first",
+            units::counted(new.len() as u64, "file"),
+            units::agree(new.len() as u64, "is", "are"),
+            gone.len()
+        ),
         [named("new", new), named("gone", gone)].concat(),
         "if these are the same files under other names, compare with a --files pattern that matches both names",
     )
@@ -183,9 +188,9 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
 pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
     let ranks = units::agree(before, "rank", "ranks");
     Words::saying(
-        format!("{before} {ranks} before, {after} now: calls and bytes are compared per rank"),
+        format!("the job had {before} {ranks} before, and has {after} now: calls and bytes are compared per rank"),
         [],
-        "run both with the same number of ranks to compare speeds",
+        "to compare speeds, run the job with the same number of ranks both times",
     )
 }
 
@@ -223,9 +228,9 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
     };
     let times = after.mean_ns / before.mean_ns;
     Words::saying(
-        format!("the job takes {times:.2} x as long as before, which exceeds the scatter of repeats"),
-        [range("before", before), range("now", after), format!("q-value {}", units::chance(q))],
-        "see below which numbers differ by more than the scatter of repeats, then compare the two runs in detail",
+        format!("the job takes {times:.2} x as long as before; repeats of the same job differ less"),
+        [range("before", before), range("now", after), format!("q-value (false discovery rate) {}", units::chance(q))],
+        "see below which numbers differ by more than between repeats, then compare one run of each in detail",
     )
 }
 

@@ -56,19 +56,18 @@ impl Outside {
     }
 
     fn title(&self) -> String {
-        let (what, doing, percent) = (self.operation(), self.doing(), self.share * 100.0);
-        let title = if self.small {
-            format!(
-                "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX ({doing})",
-                units::count(self.calls),
-                units::bytes(self.bytes / self.calls.max(1))
-            )
+        let (what, percent) = (self.operation(), self.share * 100.0);
+        let what = if self.small {
+            let bytes = units::bytes(self.bytes / self.calls.max(1));
+            format!("{} small {what} ({bytes} each)", units::count(self.calls))
         } else {
-            format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
+            what
         };
+        let title = format!("{what} spend {percent:.1} % of their time outside POSIX");
         match self.more_in_views_ns {
-            Some(ns) => format!("{title}; setting file views takes more: {}", units::duration(ns)),
-            None => title,
+            Some(ns) => format!("{title}; setting file views takes {} per process", units::duration(ns)),
+            None if self.small => title,
+            None => format!("{title} ({})", self.doing()),
         }
     }
 
@@ -105,8 +104,10 @@ impl Outside {
 
 /// DXT-V008, DXT-V019, DXT-L004: independent calls, collective calls of HDF5 and of MPI-IO.
 pub(crate) fn outside_posix(facts: &Outside) -> Words {
+    let in_title = !facts.small && facts.more_in_views_ns.is_none();
+    let doing = if in_title { String::new() } else { format!("; outside POSIX: {}", facts.doing()) };
     let words = format!(
-        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved",
+        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved{doing}",
         units::duration(facts.time_ns),
         units::counted(facts.calls, "call"),
         units::duration(facts.inside_ns),

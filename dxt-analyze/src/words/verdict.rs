@@ -46,7 +46,7 @@ pub(crate) fn one_rank_gathers(
         (false, false) => "gathers and distributes data",
     };
     let words = format!(
-        "the others wait {} for this rank at synchronization points ({}), in addition to its reads and writes",
+        "the others wait {} for this rank in {}, in addition to the wait for its reads and writes",
         units::duration(waits_ns),
         [gathers, distributes].concat().join(", ")
     );

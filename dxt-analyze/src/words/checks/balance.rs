@@ -29,7 +29,7 @@ pub(crate) fn time_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) 
 
 fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
     Words::saying(
-        format!("imbalance of {what} is {}", percent(imbalance)),
+        format!("imbalance of {what} is {} (0 %: equal, 100 %: one rank has all)", percent(imbalance)),
         each(most, |value| format!("{}, mean over ranks {}", show(value), show(mean))),
         "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`",
     )
@@ -42,7 +42,7 @@ pub(crate) type UnequalFile<'a> = (&'a str, f64, Option<(String, u64)>);
 pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
     let evidence = named.iter().map(|(file, imbalance, most)| {
         let most = most.as_ref().map(|(process, bytes)| format!(", {process} moves most: {}", units::bytes(*bytes)));
-        format!("{file}: imbalance {}{}", percent(*imbalance), most.unwrap_or_default())
+        format!("{file}: imbalance {} (100 %: one rank moves all){}", percent(*imbalance), most.unwrap_or_default())
     });
     Words::saying(
         format!("ranks move unequal shares of {}", units::counted(files, "shared file")),
@@ -60,8 +60,8 @@ pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
     Words::saying(
         "several ranks access a shared file without any collective call",
         evidence,
-        "use collective calls, or one file per rank or node if ranks need no common file; `stripes` shows if ranks \
-         share locks",
+        "use collective calls, or one file per rank or node if ranks need no common file; run `stripes` to see if \
+         ranks share locks",
     )
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call
         format!("{} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
         each(files, counts("independent call")),
         format!(
-            "where all ranks move data at the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with \
+            "where all ranks move data in the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with \
              H5FD_MPIO_COLLECTIVE)"
         ),
     )
@@ -42,7 +42,10 @@ pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call
 /// Says that all MPI-IO `calls` are blocking, and the job does no I/O for `idle_ns`, in several `gaps`.
 pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
     Words::saying(
-        format!("all MPI-IO calls are blocking, and {} between I/O phases pass without I/O", units::duration(idle_ns)),
+        format!(
+            "all MPI-IO calls are blocking, and the job does no I/O for {} between I/O phases",
+            units::duration(idle_ns)
+        ),
         [format!("{}, {} without I/O", units::counted(calls, "blocking call"), units::counted(gaps, "gap"))],
         "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and compute \
          before MPI_Wait",

@@ -30,7 +30,12 @@ pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String
         format!("{file}: {} by {process} for {}", units::counted(*opens, "open"), units::accesses(*accesses))
     });
     Words::saying(
-        format!("single processes open {} {} or more", units::counted(files, "file"), units::counted(least, "time")),
+        format!(
+            "{} {} opened {} or more by a single process",
+            units::counted(files, "file"),
+            units::agree(files, "is", "are"),
+            units::counted(least, "time")
+        ),
         evidence,
         "keep the file open between accesses: each open queries the metadata server, and each close writes back \
          cached data",
@@ -39,9 +44,8 @@ pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String
 
 /// Says that the program opens files `opens` times for few `accesses`. `files`: each with its opens.
 pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
-    let times = units::agree(opens, "time", "times");
     Words::saying(
-        format!("the program opens files {} {times} for {}", units::count(opens), units::accesses(accesses)),
+        format!("the program makes {} for {}", units::counted(opens, "open"), units::accesses(accesses)),
         each(files, counts("open")),
         "pack small files into one (HDF5, tar with an index, a database), or keep files open",
     )

@@ -28,7 +28,7 @@ pub(crate) fn serialised(share: f64, alone_ns: u64, moving_ns: u64, processes: u
     let (alone, moving) = (units::duration(alone_ns), units::duration(moving_ns));
     let movers = units::agree(processes, "process reads or writes", "processes read or write");
     Words::saying(
-        format!("a single process moves bytes during {} of the time with data transfer", percent(share)),
+        format!("only one process at a time moves bytes in {} of the time with data transfer", percent(share)),
         [format!("{alone} of {moving} with data transfer; {processes} {movers} during the run")],
         "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a \
          single aggregator (cb_nodes)",

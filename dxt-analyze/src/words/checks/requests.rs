@@ -25,7 +25,7 @@ fn mix(read: u64, written: u64, show: impl Fn(u64) -> String) -> Words {
     Words::saying(
         format!("the program {} (reads: {}, writes: {})", more_of(read, written), show(read), show(written)),
         [],
-        "nothing to change: tune the direction with more traffic first",
+        "no change needed; when you tune I/O, begin with the direction that has more traffic",
     )
 }
 
@@ -49,8 +49,8 @@ impl Merging {
         if self.hdf5 {
             ways.push("larger HDF5 chunks or a chunk cache");
         }
-        let buffer = if self.mpi_io { "; for requests that MPI-IO makes, a larger cb_buffer_size" } else { "" };
-        format!("merge small requests: {}{buffer}", ways.join(", "))
+        let buffer = if self.mpi_io { "; if MPI-IO makes them, raise cb_buffer_size" } else { "" };
+        format!("merge small requests: use {}{buffer}", ways.join(", or "))
     }
 }
 
@@ -107,7 +107,9 @@ pub(crate) fn random_requests(
 ) -> Words {
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
     Words::saying(
-        format!("{order} {operation}: {part} begin at an offset before the end of the thread's previous one"),
+        format!(
+            "{part} of {operation} are {order}: each begins at an offset before the end of the thread's previous one"
+        ),
         each(files, counts("call")),
         match collective {
             true => "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them",
@@ -146,8 +148,8 @@ pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[
     Words::saying(
         format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
         each(files, |ns| format!("{} in slow small writes", units::duration(ns))),
-        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (`stripes`), or for a full \
-         page cache",
+        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (run `stripes`), or for a \
+         full page cache",
     )
 }
 

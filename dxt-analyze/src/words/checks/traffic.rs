@@ -42,9 +42,9 @@ impl Repeated<'_> {
             format!("{}: {bytes} by {processes}, for example {example}", of.file)
         });
         let bounds = [
-            (self.forgotten, "in too many ranges to track: the amount found is a lower bound"),
-            (self.unordered, "of processes whose threads both read and write the file are not judged"),
-            (self.not_judged, "of files that other processes write are not judged: the bytes may have changed"),
+            (self.forgotten, "not tracked (in too many separate ranges): the true amount may be larger"),
+            (self.unordered, "not judged: several threads of a process read and write the file, in unknown order"),
+            (self.not_judged, "not judged: other processes write the file, so the bytes may have changed"),
         ];
         let bounds = bounds.into_iter().filter(|(bytes, _)| *bytes > 0);
         Words::saying(
@@ -59,8 +59,8 @@ impl Repeated<'_> {
 pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes read were read before by the same process",
-        "keep the data in memory, or read the file in order; the page cache serves rereads only while it holds the \
-         data",
+        "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay \
+         cached",
     )
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
 /// Says that processes write bytes that they wrote before.
 pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
     facts.words(
-        "of the bytes written overwrite bytes that the same process wrote before",
+        "of the bytes written overwrite bytes that the same process wrote",
         "write each byte only when it is final; if these are new versions of a checkpoint, write checkpoints less \
          often",
     )
@@ -85,7 +85,7 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
 /// Says that processes write bytes that they wrote before, most of them in an HDF5 file, which may have had fill values.
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
-        "of the bytes written overwrite bytes that the same process wrote before, in HDF5 files (fill values?)",
+        "of the bytes written overwrite bytes of the same process in HDF5 (fill values?)",
         "if these are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
          H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
          when it is final",
@@ -122,7 +122,7 @@ pub(crate) fn unasked(bytes: u64, share: f64, files: &[(&str, u64, u64)], single
         evidence,
         format!(
             "data sieving reads gaps: {collective}set the hint romio_ds_read=disable or romio_ds_write=disable, or \
-             store data that are read together without gaps"
+             leave no gaps between data that are read together"
         ),
     )
 }

@@ -63,9 +63,9 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
     let (of_writes, most) = (times(&of.writes), times(&of.writes).max(times(&of.reads)));
     let hint = match (writes.is_some(), of.processes) {
         (true, 2..) if of.is_collective => {
-            "store data that are written together without gaps, let one collective call cover several variables, or, if the pieces \
-             are few and large, disable data sieving (on Lustre: romio_lustre_ds_in_coll=disable): the ranks' pieces of a \
-             collective call leave gaps, which the aggregators read and write back"
+            "store side by side what one collective call writes, or let one call cover several variables: the ranks' pieces leave \
+             gaps, which the aggregators read and write back; if the pieces are few and large, disable data sieving (on Lustre: \
+             romio_lustre_ds_in_coll=disable)"
         }
         // A single process has no peers for a collective call.
         (true, 0 | 1) => {
@@ -220,11 +220,10 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
     };
     Words {
         title: format!(
-            "{} {} {op}s of {} inside collective {op}s on {file}, although calls have {} on average",
-            units::counted(ranks, "rank"),
-            units::agree(ranks, "makes", "make"),
+            "collective {op}s of {} on {file} are split into {op}s of {} by {}",
+            units::bytes(calls.mean_bytes),
             units::bytes(requests.mean_bytes),
-            units::bytes(calls.mean_bytes)
+            units::counted(ranks, "rank")
         )
         .into(),
         evidence,

@@ -22,7 +22,7 @@ pub(crate) struct ReadAgain<'a> {
 /// Says that processes read bytes again.
 pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} ({:.1} %) of the bytes read had been read before by the same process",
+        "{} ({:.1} %) of the bytes read were read before by the same process",
         show::bytes(of.bytes),
         of.share * 100.0
     );
@@ -32,10 +32,10 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
         None => "a process reads".to_owned(),
     };
     let sentence = format!(
-        "{}: {who} {} from the first {}: counters prove repeated reads, but not of which bytes",
+        "{}: {who} {}, all within the first {}: some bytes are read repeatedly (counters do not show which)",
         of.file,
         show::bytes(of.read),
-        show::counted(of.until, "byte")
+        show::bytes(of.until)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
@@ -114,7 +114,7 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
         "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
                 each open queries the metadata server, and closing writes the cache back"
     };
-    let sentence = format!("{} in opens and closes after the first of each process", show::duration(of.again_ns));
+    let sentence = format!("{} in all opens and closes except the first of each process", show::duration(of.again_ns));
     Words::new(title, hint).with(sentence, about)
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn reopened_together(
     about: About,
 ) -> Words {
     let title = format!(
-        "{file} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
+        "{file} is opened {} times by {} together (MPI_File_open): {} per open and close",
         show::count(opens),
         show::counted(processes, "process"),
         each_ns(library_ns, opens)
@@ -135,7 +135,7 @@ pub(crate) fn reopened_together(
     let hint =
         "open the file once and keep it open across steps: MPI_File_sync makes written data visible to other processes";
     let sentence = format!(
-        "per process {} in system calls, {} in waiting for other processes and MPI-IO's own work",
+        "{} per process in system calls, and {} in waiting for other processes and in MPI-IO's own work",
         show::duration(inside_ns as u64),
         show::duration((library_ns - inside_ns).max(0.0) as u64)
     );

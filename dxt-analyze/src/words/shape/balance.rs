@@ -44,7 +44,8 @@ impl Share {
 
     /// Returns the title if the same processes have more of reads and of writes: `self` is the larger share.
     pub(crate) fn title_of_both(&self, other: &Self) -> String {
-        let others = if self.alone { "the others do not" } else { "the others wait" };
+        let others =
+            if self.alone { format!("the other {} none", self.processes - 1) } else { "the others wait".to_owned() };
         format!("{} {} and {}, and {others}", self.name, self.has(), other.has())
     }
 }
@@ -65,10 +66,11 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
         "balance the bytes: use another decomposition, or collective MPI-IO"
     };
     let sentence = format!(
-        "{} of the {} that {} could share",
+        "the process with most moves {} of {}; equal parts for {} would be {} each",
         show::bytes(of.most),
         show::bytes(of.bytes),
-        show::counted(of.processes, "process")
+        show::counted(of.processes, "process"),
+        show::bytes(of.bytes / of.processes.max(1))
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
@@ -135,14 +137,12 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
     };
     let ([least, median, most], [others_least, others_median, others_most]) =
         (of.mine_ns.map(show::duration), of.others_ns.map(show::duration));
-    let title = format!(
-        "{who} spend {median} each in {} (others: {others_median} for as many bytes), and the others wait",
-        of.class.plural()
-    );
-    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare their offsets and files with other ranks', and check other load on hosts and \
-                network";
+    let title =
+        format!("{who} spend {median} each in {} (others: {others_median}), and the others wait", of.class.plural());
+    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
+                on hosts and network";
     let sentence = format!(
-        "{least} to {most}, compared with {others_least} to {others_most} on {} with as many bytes and calls",
+        "{least} to {most} per rank, compared with {others_least} to {others_most} on {} with as many bytes and calls",
         show::counted(of.others, "other rank")
     );
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -254,11 +254,11 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
         ),
         Role::Slow => (
             format!(
-                "rank {rank} takes {:.1} times as long as the mean of {} on a shared file",
+                "rank {rank} takes {:.1} times as long on a shared file as the mean of {}",
                 of.time_ns / of.mean_ns.max(1.0),
-                some.as_deref().unwrap_or("all ranks")
+                some.as_ref().map_or_else(|| "all ranks".to_owned(), |some| format!("the {some} that use the file"))
             ),
-            "compare the bytes to see whether the rank has more work or is slower; a trace (DXT) of another run shows which calls take the time",
+            "compare the bytes to see whether the rank has more work or is slower; trace another run (DXT) to see which calls take the time",
         ),
     };
     let sentence = format!(

@@ -35,29 +35,29 @@ pub(crate) struct SlowMetadata<'a> {
 pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = of.on.as_ref().map_or_else(String::new, |on| format!(", on {on}"));
     let (name, (most_calls, most_ns)) = (of.most, of.of_most);
-    let (each, calls) = (each_ns(most_ns, most_calls), show::counted(most_calls, "call"));
+    let each = each_ns(most_ns, most_calls);
+    let (take, per_call) = show::agree(most_calls, ("takes", ""), ("take", " each"));
     let title = match &of.what {
         Slow::OfRank(rank) => {
             let calls = show::counted(most_calls, &format!("{name} call"));
             format!("{rank} alone makes {calls}, {each} each{on}, and the others wait")
         }
         Slow::OpensOfLog => format!(
-            "an open with its close and the file's other metadata calls takes {each}{on}: {}",
+            "{} {take} {each}{per_call}{on}, with the close and other metadata calls of the file",
             show::counted(most_calls, "open")
         ),
         Slow::Mostly => {
-            let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            let calls = show::counted(most_calls, &format!("{name} call"));
             let rest = if most_calls == of.calls {
-                calls
+                String::new()
             } else {
-                let percent = most_ns / of.time_ns.max(1.0) * 100.0;
-                format!("{calls}, {percent:.0} % of the time in metadata calls")
+                format!(": {:.0} % of the time in metadata calls", most_ns / of.time_ns.max(1.0) * 100.0)
             };
-            format!("{article} {name} takes {each}{on}: {rest}")
+            format!("{calls} {take} {each}{per_call}{on}{rest}")
         }
         Slow::Several(names) => {
-            let (all, calls) = (each_ns(of.time_ns, of.calls), show::counted(of.calls, "call"));
-            format!("metadata calls take {all} each, mostly in {}{on}: {calls} in total", names.join(" and "))
+            let (all, calls) = (each_ns(of.time_ns, of.calls), show::counted(of.calls, "metadata call"));
+            format!("{calls}, mostly {}, take {all} each{on}", names.join(" and "))
         }
     };
     let hint = match name {
@@ -68,10 +68,10 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
         }
         "unlink" | "rename" | "mkdir" | "rmdir" => {
-            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, remove old files in the background"
+            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, and remove old files in the background"
         }
         "close" => {
-            "close fewer files, and close them in a separate thread: closing waits until written data are on their way"
+            "close fewer files, and close them in a separate thread: a close waits until written data are sent to storage"
         }
         _ => {
             "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"

@@ -68,10 +68,11 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
 /// Says that ranks arrive last at collective calls: `own_ns` after the previous one, the others `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
-        "{} {}: {} after the previous call (others: {})",
+        "{} {}: {} after {} previous call (others: {})",
         of.arrives(),
         show::counted(of.of, "collective call"),
         show::duration(own_ns),
+        of.whose(),
         show::duration(usual_ns)
     );
     let sentence = format!("the others wait {} in total", show::duration(of.saves_ns));
@@ -86,7 +87,8 @@ pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
         show::counted(of.of, "collective MPI-IO open"),
         show::duration(of.saves_ns)
     );
-    let sentence = "derived from the short time in MPI-IO opens, compared with the other ranks: the log has no times of single opens";
+    let sentence =
+        "inferred from total times, as the log has none of single opens: stragglers spend less time in MPI-IO opens";
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
@@ -101,21 +103,21 @@ pub(crate) enum Place {
 
 /// Says that different ranks, `ranks` in all, arrive last at `times` of `of` places, where all wait for `waits_ns`.
 pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, waits_ns: f64) -> Words {
-    let (there, all, reason) = match place {
-        Place::Calls => ("collective calls", show::count(of), NOT_SLOW),
-        Place::Points => (POINTS, show::counted(of, "point"), "the delay excludes I/O time: its cause is not I/O"),
+    let (all, reason) = match place {
+        Place::Calls => (show::counted(of, "collective call"), NOT_SLOW),
+        Place::Points => (format!("{} {POINTS}", show::count(of)), "the delay excludes I/O time: its cause is not I/O"),
     };
     let title = format!(
-        "different ranks arrive last at {there}: at {} of {all}, {} after all others on average",
+        "different ranks arrive last at {} of {all}, {} after all others on average",
         show::count(times),
         crate::words::common::each_ns(waits_ns, times)
     );
     let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
                 synchronize less often";
     let sentence = format!(
-        "the others wait {} in total; {} of the ranks {} last by far at least once; {reason}",
+        "the others wait {} in total; {} {} far behind all others at least once; {reason}",
         show::duration(waits_ns as u64),
-        show::count(ranks),
+        show::counted(ranks, "rank"),
         show::agree(ranks, "arrives", "arrive")
     );
     Words::new(title, hint).with(sentence, About::default())

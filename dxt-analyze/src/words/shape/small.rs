@@ -37,51 +37,48 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    fn sentence(&self, class: Class) -> String {
+    fn title(&self, requests: &str) -> String {
         format!(
-            " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
+            "{} wait for each other in {requests} on {}{}",
             show::counted(self.processes, if self.are_ranks { "rank" } else { "process" }),
             match self.files {
                 1 => self.file.clone(),
-                count => show::counted(count, "shared file"),
+                count => show::counted(count, "file"),
             },
-            match (self.appends, self.files) {
-                (false, _) => "",
-                (true, 1) => "append to the file (O_APPEND) and ",
-                (true, _) => "append to the files (O_APPEND) and ",
-            },
-            class.plural(),
-            show::duration(self.fastest_ns)
+            if self.appends { " (O_APPEND)" } else { "" }
         )
     }
 }
 
 /// Says that requests are small.
 pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
-    let title = format!(
-        "{} small {}{}{}: {} and {} each on average",
-        show::count(of.calls),
-        of.class.plural(),
-        if of.hdf5 { " inside HDF5" } else { "" },
-        of.queue.as_ref().map(|queue| queue.sentence(of.class)).unwrap_or_default(),
-        show::bytes(of.bytes / of.calls.max(1)),
-        each_ns(of.time_ns, of.calls)
-    );
+    let requests =
+        format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " inside HDF5" } else { "" });
+    let (bytes, each) = (show::bytes(of.bytes / of.calls.max(1)), each_ns(of.time_ns, of.calls));
+    let title = match &of.queue {
+        Some(queue) => format!("{}: {bytes} and {each} each", queue.title(&requests)),
+        None => format!("{requests} move {bytes} in {each} each on average"),
+    };
     let hint = match (of.hdf5, of.class) {
         (true, Class::Read) => {
-            "read whole chunks: use a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, and cached or collective metadata reads"
+            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read it collectively"
         }
         (true, _) => {
-            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); use fewer objects, attributes and flushes (H5Fflush), and \
-             metadata blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
+            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); create fewer objects and attributes, flush less often (H5Fflush), and \
+             gather metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
         }
-        (false, Class::Read) => "read larger pieces and take the parts from memory",
+        (false, Class::Read) => "read larger pieces into memory, and take the small parts from there",
         (false, _) => {
-            "buffer small writes in the program (setvbuf for C streams, no flush after each line), then make one call for many"
+            "collect small writes in a buffer, and write the buffer in one call (C streams: setvbuf, and no flush after each line)"
         }
     };
     let time = show::duration(of.time_ns as u64);
-    let sentence = format!("{time} in these calls, in {}", show::counted(of.processes, "process"));
+    let fastest = of.queue.as_ref().map(|queue| format!("; the fastest takes {}", show::duration(queue.fastest_ns)));
+    let sentence = format!(
+        "{time} in these calls, summed over {}{}",
+        show::counted(of.processes, "process"),
+        fastest.unwrap_or_default()
+    );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
 
@@ -141,15 +138,16 @@ pub(crate) struct Independent<'a> {
 /// Says that ranks make small independent calls on shared files.
 pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.files {
-        1 => format!("the shared file {}", of.file),
+        1 => of.file.to_owned(),
         count => show::counted(count, "shared file"),
     };
     let title = format!(
-        "{} small independent {} {} of {} on {on}: {} and {} each on average",
+        "{} {} {} small independent {} {} on {on}: {} and {} each",
+        show::counted(of.ranks, "rank"),
+        show::agree(of.ranks, "makes", "make"),
         show::count(of.calls),
         if of.hdf5 { "HDF5" } else { "MPI-IO" },
         of.class.plural(),
-        show::counted(of.ranks, "rank"),
         show::bytes(of.bytes / of.calls.max(1)),
         each_ns(of.time_ns, of.calls)
     );

@@ -106,7 +106,7 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
     let time = show::duration(time_ns as u64);
     let title = if locks == Locks::EachCall {
         format!(
-            "MPI-IO waits {time} for file locks that it takes around each read or write (atomic mode, or NFS): {}",
+            "MPI-IO waits {time} for file locks around each read or write (atomic mode or NFS): {}",
             show::counted(calls, "lock call")
         )
     } else {
@@ -114,13 +114,15 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
     };
     let hint = match locks {
         Locks::SharedPointer => {
-            "ranks take the pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
+            "give each rank an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered: ranks take a shared pointer one after another"
         }
         Locks::EachCall => {
-            "MPI_File_set_atomicity(file, 0): with the default, ranks that write different bytes need no locks; where it is not set, the file system is taken \
-             for one that needs them (NFS): use a parallel one"
+            "switch atomic mode off, MPI_File_set_atomicity(file, 0): ranks that write different bytes need no locks; if atomic mode is off already, MPI-IO takes the \
+             file system for one that needs locks (NFS): use a parallel file system"
         }
-        Locks::MpiIo => "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks",
+        Locks::MpiIo => {
+            "write collectively, or disable data sieving on writes (hint romio_ds_write=disable): neither needs locks"
+        }
         Locks::Program => {
             "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
         }
@@ -200,15 +202,15 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         1 => of.file.to_owned(),
         many => format!("{} and {}", of.file, show::counted(many - 1, "other file")),
     };
-    let groups = if of.groups > 1 { format!(", in {} groups at the same time,", of.groups) } else { String::new() };
+    let groups = if of.groups > 1 { format!(" in {} parallel groups", of.groups) } else { String::new() };
     let title = format!(
-        "{}{groups} {what} one at a time in {}, each when the previous rank ends: {on}",
+        "{}{groups} {what} one at a time in {} on {on}",
         show::counted(of.ranks, "rank"),
         show::counted(of.phases, "phase"),
     );
     let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
     let sentence = format!(
-        "{} reads and writes in these phases; in parallel they would finish {} sooner",
+        "{} reads and writes in these phases, each rank's after those of the previous rank; in parallel they would finish {} sooner",
         show::count(of.calls),
         show::duration(of.saves_ns)
     );
@@ -288,16 +290,16 @@ pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool,
     let name = if flushes { show::agree(syncs, "flush", "flushes") } else { show::agree(syncs, "sync", "syncs") };
     let (number, on) = (format!("{} {name}", show::count(syncs)), show::counted(files, "file"));
     let what = if writes == 0 {
-        format!("{number} on {on} without write calls (mapped files, or files that other processes write)")
+        format!("{number} on {on} without write calls (mmap, or other writers)")
     } else {
         format!("{number} {} {} on {on}", show::agree(syncs, "follows", "follow"), show::counted(writes, "write"))
     };
     if flushes {
         let hint = "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically";
-        Words::new(format!("{what}: stream buffers are emptied repeatedly"), hint).on(lost)
+        Words::new(format!("{what}: each empties a stream's buffer"), hint).on(lost)
     } else {
         let hint = "sync once, when a file is complete; do not flush a stream after each write";
-        Words::new(format!("{what}: data are forced to storage repeatedly"), hint).on(lost)
+        Words::new(format!("{what}: each forces data to storage"), hint).on(lost)
     }
 }
 

@@ -14,16 +14,15 @@ fn words(title: String, evidence: String, about: About, hint: String) -> Words {
 /// Says that small reads could be prefetched; the system's read-ahead reads `plain_bytes`.
 pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
     let title = format!(
-        "{} of {} could be prefetched {} ahead by their pattern, which avoids {:.0} % of the waits",
-        units::counted(row.reads, "read"),
-        row.file,
+        "prefetching {} ahead would avoid {:.0} % of the waits in {} of {}",
         units::counted(row.calls_ahead, "call"),
-        row.coverage * 100.0
+        row.coverage * 100.0,
+        units::counted(row.reads, "read"),
+        row.file
     );
     let evidence = format!(
-        "reads by {} on {} take {} each and begin {} after the previous read; sequential read-ahead of {} avoids {:.0} % of the waits and uses {:.0} % of the bytes that it fetches",
+        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next; sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of its bytes would be used",
         units::counted(row.processes, "thread"),
-        row.file,
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),
         units::bytes(plain_bytes),
@@ -83,9 +82,9 @@ pub(crate) fn strided(row: &Strided) -> Words {
     let evidence = format!("by {}, at a fixed stride with gaps", units::counted(row.processes, "process"));
     let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
     let hint = if row.writes {
-        "store data contiguously that are written together, or write all ranks' pieces in one collective call with a file view"
+        "store side by side what is written together, or write all ranks' pieces in one collective call with a file view"
     } else {
-        "store data contiguously that are read together, or read a large piece with its gaps and extract the parts in memory; with several ranks, use one collective call with a file view"
+        "store side by side what is read together, or read a large piece with its gaps and extract the parts in memory; with several ranks, use one collective call with a file view"
     };
     words(title, evidence, about, hint.to_owned())
 }
@@ -107,7 +106,7 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     );
     let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
     let hint = if row.are_processes {
-        "keep the data in one process that does the work of several, or copy the file to each node before the job"
+        "let one process with several threads read the data once, or copy the file to each node before the job"
     } else {
         "let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job"
     };
@@ -117,15 +116,15 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// Says that another stripe size suits requests better. If parts of the file suit different stripes, `command` makes a file with these.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "by a cost model, requests of {} on {} suit stripes of {}: stripes of {} cost {:.1} times as much",
-        units::bytes(row.request_bytes),
-        row.file,
-        units::bytes(row.lustre_bytes),
+        "stripes of {} cost {:.1} times as much as those of {} on {}, by a cost model",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
-        row.costs_times.unwrap_or(1.0)
+        row.costs_times.unwrap_or(1.0),
+        units::bytes(row.lustre_bytes),
+        row.file
     );
     let mut evidence = format!(
-        "{} by {} on {}; the cheapest layout for one request of each process is {}",
+        "requests of {}, {} in total, by {} on {}; IOSIG's cheapest layout for one request of each process: {}",
+        units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
         units::counted(row.targets, "storage target"),
@@ -137,7 +136,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             evidence.push_str(&format!(
-                "; in a replay of {} of that time, stripes of {size} over {} are best, at {share:.2} x the present cost",
+                "; in a replay of {} on the file in this time, stripes of {size} over {} are best, at {share:.2} x the present cost",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));

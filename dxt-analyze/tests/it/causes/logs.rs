@@ -51,7 +51,7 @@ fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
 fn an_open_is_not_blamed_for_the_stats_of_its_file() {
     let found = report_of_log(opened_once(STAT), 1);
     assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({})), 475.0..=525.0);
-    assert!(sentence(&found).starts_with("A stat takes "), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("1 stat call takes "), "{}", sentence(&found));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn ranks_that_append_to_one_file_wait_for_its_end() {
     let found = report((0..4).map(rank).collect(), 800);
     assert_stated(&found, "DXT-C005", &json!({}));
     assert!(
-        sentence(&found).contains("which append to the file (O_APPEND) and wait for each other"),
+        sentence(&found).contains("wait for each other in ") && sentence(&found).contains("(O_APPEND)"),
         "{}",
         sentence(&found)
     );

@@ -99,7 +99,7 @@ fn turns_of_groups_beside_each_other_are_told() {
     }
     let found = report(all, now / MS + 1);
     assert_stated(&found, "DXT-C039", &json!({"calls": 16 * 6}));
-    let words = "16 ranks, in 4 groups at the same time, write one at a time in 6 phases";
+    let words = "16 ranks in 4 parallel groups write one at a time in 6 phases";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((170..=210).contains(&saves), "{saves} of 6 times 30 ms");

@@ -199,7 +199,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     assert!(dump.lines().any(|line| line.contains("(of 8 ranks)") && line.contains("/some")), "{dump}");
     assert!(dump.lines().any(|line| line.contains("(of 64 ranks)") && line.contains("/all")), "{dump}");
     let causes = stdout(&["causes", &path], 0);
-    assert!(causes.contains("8 of 64 ranks") && !causes.contains("all ranks on a shared file"), "{causes}");
+    assert!(causes.contains("8 of 64 ranks") && !causes.contains("shared file as the mean of all ranks"), "{causes}");
     // Different ranks on different files have their own times; the time on the file of all ranks is added.
     let layers = json(&["layers", "--format", "json", &path], 0);
     let rows = layers["layers"].as_array().unwrap();
