@@ -164,8 +164,8 @@ impl SlowUnit {
         }
         match others(&self.either).as_slice() {
             [] => name,
-            [other] => format!("{name} or {other} (the same requests reach both)"),
-            all => format!("one of {name}, {} (the same requests reach all of them)", all.join(", ")),
+            [other] => format!("{name} or {other} (indistinguishable)"),
+            all => format!("one of {name}, {} (indistinguishable)", all.join(", ")),
         }
     }
 
