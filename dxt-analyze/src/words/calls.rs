@@ -122,7 +122,7 @@ pub(crate) struct LongTail {
 /// DXT-V003: long calls that no unit explains.
 pub(crate) fn long_tail(facts: &LongTail) -> Words {
     let excess = units::duration(facts.excess_ns);
-    let longest = facts.longest.as_ref().map(|call| call.words());
+    let longest = facts.longest.as_ref().map(|call| format!("longest: {}", call.words()));
     let on = match &facts.on {
         Where::EachFile(files) => {
             let what = facts.classes.first().map_or("", |class| class.singular());
@@ -139,17 +139,16 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
     };
     let title = format!(
-        "{} of {} {} {}{on}: {excess} excess, longest {}",
+        "{} of {} {} {}{on}: {excess} excess in total",
         units::count(facts.outliers),
         units::count(facts.calls),
         plural(&facts.classes),
-        are_outliers(facts.outliers),
-        units::duration(facts.longest.as_ref().map_or(0, |call| call.took_ns))
+        are_outliers(facts.outliers)
     );
     let hint = if matches!(facts.on, Where::Files(_)) {
-        "check where these files lie (another file system, a busy server) and how they differ: the same calls on other files are fast"
+        "check where these files are stored (another file system, a busy server) and how they differ: the same calls on other files are fast"
     } else {
-        "make fewer, larger and collective calls: each rank waits for the slowest of all calls"
+        "make fewer and larger calls, or collective ones: all ranks wait for the slowest call"
     };
     Words::of(title, longest.map(Evidence::from), hint)
 }
@@ -183,14 +182,18 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
         None => format!("{times} times"),
     };
     let title = format!(
-        "storage is slow {often}: {} of most {} are outliers at the same time, for {}{}",
+        "storage is slow {often}: {} of most {} are outliers for {}{}",
         class.plural(),
         facts.workers,
         units::duration(facts.mean_ns),
         if facts.spans.len() == 1 { "" } else { " each time" }
     );
-    let words =
-        format!("{}, {} excess summed over processes", class.counted(facts.outliers), units::duration(facts.excess_ns));
+    let words = format!(
+        "{} outlier {}, {} excess summed over processes",
+        units::count(facts.outliers),
+        class.agree(facts.outliers),
+        units::duration(facts.excess_ns)
+    );
     let span = |&(from, until): &(u64, u64)| {
         let about = About { span_ns: Some((from, until)), ..About::default() };
         Evidence::of(Subject::Span(from, until).name(), about)
@@ -233,7 +236,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no fast {} of any process in this time; usual: {}",
+        "no {} of any process is fast in this time; peers take {} on average",
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );
@@ -272,17 +275,17 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
         units::duration(facts.excess_ns)
     );
     let words = format!(
-        "{} of all {} outlier {} {} to {name}",
+        "{} of {} outlier {} in the job {} from {name}",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),
-        units::agree(facts.outliers, "belongs", "belong")
+        units::agree(facts.outliers, "is", "are")
     );
     let longest = facts.longest.as_ref().map(|call| call.words().into());
     Words::of(
         title,
         std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest),
-        "swap hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
+        "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
     )
 }
 
@@ -317,11 +320,11 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
         ),
         None => (
             format!(
-                "the first {} of {} in each burst take up to {longest}, as all start at once: {excess} excess in total",
+                "the first {} of {} in each burst take up to {longest}: {excess} excess in total",
                 plural(&facts.classes),
                 units::counted(facts.processes, facts.worker)
             ),
-            "if this matters, stagger the ranks, or spread reads and writes over the run instead of bursts",
+            "if this matters, start the calls of ranks one after another rather than at once, or spread reads and writes over the run instead of bursts",
         ),
     };
     Words::new(title, hint)

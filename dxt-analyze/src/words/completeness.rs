@@ -59,11 +59,12 @@ fn damage(facts: &Damage<'_>) -> String {
         return format!("the {noun} is incomplete: {}", lost.join(", "));
     }
     if facts.unread_files > 0 && facts.unread_files == facts.problem_count {
-        let (files, are) = (units::counted(facts.unread_files, "file"), units::agree(facts.unread_files, "is", "are"));
-        return format!("{files} of the inputs {are} left out: no part of the content can be read");
+        let (files, are) =
+            (units::counted(facts.unread_files, "input file"), units::agree(facts.unread_files, "is", "are"));
+        return format!("{files} {are} left out: no part can be read");
     }
     if let Some((count, what)) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
-        return format!("the {noun} is not exact: {} {what}", units::count(count));
+        return format!("the {noun} is inexact because of {} {what}", units::count(count));
     }
     let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
     format!("the {noun} is damaged in {places}; no segment is known to be lost")
@@ -83,7 +84,7 @@ pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
 pub(crate) const fn record_all(origin: Origin, filtered: bool) -> &'static str {
     match (origin, filtered) {
         (Origin::Trace, true) => {
-            "to record every operation, remove the filter and, if needed, set DXT_BUFFER_MAX higher"
+            "to record every operation, unset the filters (DXT_MIN_SIZE, triggers, DXT_JOB_BYTES) and, if needed, set DXT_BUFFER_MAX higher"
         }
         (Origin::Trace, false) => "set DXT_BUFFER_MAX higher to record every operation",
         (Origin::Darshan, _) => {

@@ -95,7 +95,7 @@ pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     Words::of(
         title,
         traits.chain(slowest),
-        "look at what the outliers share (`stripes`, `--by node`, `--by ost`): one OST points to the file system, one node \
+        "run `dxt-analyze outliers --by ost` and `--by node` to see what the outliers share: one OST points to the file system, one node \
          or rank to its host, one time window to other jobs or to a burst of this job",
     )
 }
@@ -152,7 +152,7 @@ impl SlowUnit {
 pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     facts.words(
         "rank",
-        "compare the rank's node and offsets with those of other ranks; `--by node` distinguishes a slow node from a slow rank",
+        "compare the rank's offsets with those of other ranks; `dxt-analyze outliers --by node` shows if its whole node is slow",
     )
 }
 
@@ -165,13 +165,13 @@ pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
 pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     facts.words(
         "OST",
-        "report the target to the file system's administrators; place the file on other targets with `lfs setstripe -o` or `lfs migrate`",
+        "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
     )
 }
 
 /// DXT-O005: a file that is slower than the others.
 pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
-    facts.words("file", "see how the file is accessed with `stripes` and `outliers --by op`")
+    facts.words("file", "run `dxt-analyze stripes` and `dxt-analyze outliers --by op` to see how the file is accessed")
 }
 
 /// Evidence of DXT-O002 to O005: number of further outliers.

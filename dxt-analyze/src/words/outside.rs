@@ -48,8 +48,8 @@ impl Outside {
     /// Returns what calls do outside of system calls. One process waits for no other.
     const fn doing(&self) -> &'static str {
         match (self.alone, self.hdf5) {
-            (true, true) => "in HDF5 itself: compression and other filters, conversion, filling, copies",
-            (true, false) => "in the library itself: copies, data sieving",
+            (true, true) => "HDF5's filters such as compression, conversion, filling, copies",
+            (true, false) => "copies and data sieving in the library",
             (false, true) => "waiting for each other, communication, HDF5's own work",
             (false, false) => "communication, locks, copies",
         }
@@ -66,8 +66,7 @@ impl Outside {
         let title = format!("{what} spend {percent:.1} % of their time outside POSIX");
         match self.more_in_views_ns {
             Some(ns) => format!("{title}; setting file views takes {} per process", units::duration(ns)),
-            None if self.small => title,
-            None => format!("{title} ({})", self.doing()),
+            None => title,
         }
     }
 
@@ -104,13 +103,12 @@ impl Outside {
 
 /// DXT-V008, DXT-V019, DXT-L004: independent calls, collective calls of HDF5 and of MPI-IO.
 pub(crate) fn outside_posix(facts: &Outside) -> Words {
-    let in_title = !facts.small && facts.more_in_views_ns.is_none();
-    let doing = if in_title { String::new() } else { format!("; outside POSIX: {}", facts.doing()) };
     let words = format!(
-        "{} in {}, {} of this time in POSIX, summed over all ranks; {} moved{doing}",
+        "{} in {}, {} of this time in POSIX, summed over all ranks (outside: {}); {} moved",
         units::duration(facts.time_ns),
         units::counted(facts.calls, "call"),
         units::duration(facts.inside_ns),
+        facts.doing(),
         units::bytes(facts.bytes)
     );
     let views = facts.views.map(|(calls, ns)| {
@@ -118,9 +116,10 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
         Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
     });
     let one_stripe = facts.one_stripe.map(|(files, most)| {
-        let (count, have) = (units::counted(files, "file"), units::agree(files, "has", "have"));
+        let (count, have) =
+            (units::counted(files, "file"), units::agree(files, "has one stripe", "have one stripe each"));
         Evidence::from(format!(
-            "{count} of up to {} {have} one stripe each: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
+            "{count} of up to {} {have}: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
             units::bytes(most)
         ))
     });

@@ -94,7 +94,7 @@ impl Change {
                  each aggregator then writes whole stripes"
             ),
             Self::OtherStripes { stripe, count } => format!(
-                "lfs setstripe -S {} -c {count} DIR with a smaller -S or another -c: the accesses stride over the storage targets",
+                "lfs setstripe DIR with a smaller -S or another -c than now (-S {} -c {count}): accesses at a regular distance miss some OSTs",
                 units::size_option(*stripe)
             ),
         }
@@ -140,20 +140,19 @@ pub(crate) fn shared_stripes(
 ) -> Words {
     let (unit, stripe) = (of.unit(), of.stripe_bytes);
     let whose = match between {
-        true => "by several nodes at the same time",
-        false => "by several processes of one node at the same time",
+        true => "by several nodes",
+        false => "by several processes of one node",
     };
     let assumed = match of.is_guess {
         true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
         false => String::new(),
     };
-    let why = misaligned_bytes.map_or_else(String::new, |length| {
-        format!(", because requests of {} B are not aligned with stripes", units::count(length))
-    });
+    let why = misaligned_bytes
+        .map_or_else(String::new, |length| format!(": requests of {} B are not aligned", units::count(length)));
     let are = units::agree(count, "is", "are");
     let count = units::counted(count, unit);
     Words {
-        title: format!("{count} of {}{assumed} {are} written {whose}{why}", of.file).into(),
+        title: format!("{count} of {}{assumed} {are} written concurrently {whose}{why}", of.file).into(),
         evidence: stripes.iter().take(4).map(|stripe| shared_stripe(of, stripe)).collect(),
         hint: format!(
             "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
@@ -193,7 +192,7 @@ pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u
     );
     Words {
         title: format!(
-            "{percent:.0} % of the operations on {file} cross a {unit} boundary although each would fit in one {unit}"
+            "{percent:.0} % of operations on {file} cross a {unit} boundary although each would fit in one {unit}"
         )
         .into(),
         evidence: vec![Evidence::of(words, of.about())],
@@ -219,7 +218,7 @@ pub(crate) fn unaligned<'a>(
     );
     let evidence = std::iter::once(size).chain(paces.take(4).map(pace));
     Words {
-        title: format!("{percent:.0} % of the operations on {} begin or end inside a {unit}", of.file).into(),
+        title: format!("{percent:.0} % of operations on {} begin or end inside a {unit}", of.file).into(),
         evidence: evidence.map(|words| Evidence::of(words, of.about())).collect(),
         hint: Change::hint(change),
     }

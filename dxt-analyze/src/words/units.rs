@@ -164,8 +164,8 @@ impl SlowUnit {
         }
         match others(&self.either).as_slice() {
             [] => name,
-            [other] => format!("{name} or {other} (the same requests reach both)"),
-            all => format!("one of {name}, {} (the same requests reach all of them)", all.join(", ")),
+            [other] => format!("{name} or {other} (indistinguishable)"),
+            all => format!("one of {name}, {} (indistinguishable)", all.join(", ")),
         }
     }
 
@@ -178,7 +178,7 @@ impl SlowUnit {
         let mut names: Vec<String> = self.calls.iter().map(SlowCalls::name).collect();
         let last = names.pop().unwrap_or_default();
         let most = self.calls.iter().map(|calls| calls.times).fold(first.times, f64::max);
-        format!("{} and {last} take up to {} times", names.join(", "), units::times(most))
+        format!("{} and {last} take at worst {} times", names.join(", "), units::times(most))
     }
 
     const fn are(&self) -> &'static str {
@@ -215,7 +215,7 @@ impl SlowUnit {
         );
         self.words(
             title,
-            "test the rank on another OST (`lfs setstripe -o` for its file) and the OST with another rank, then have the host of the slow one checked",
+            "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: the rank (its host) or the OST is at fault, whichever stays slow",
         )
     }
 }
@@ -227,7 +227,7 @@ pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     if facts.grows {
         return facts.words(
             format!("{calls} as long {name} as before and get slower over time{most}"),
-            "look for something that grows during the run (a file, a folder, a searched list, a cache that fills up), and check whether a restart makes calls fast again",
+            "look for something that grows during the run (a file, a folder, a list that is searched, a cache that fills up), and check whether a restart makes calls fast again",
         );
     }
     facts.words(
@@ -244,13 +244,17 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
         _ => {
             return facts.slow(
                 "those of",
-                "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host",
+                "place ranks on other hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host",
             );
         }
     };
-    let on = if facts.more.is_empty() { facts.name() } else { "files used by no other process".to_owned() };
+    let on = match (facts.more.is_empty(), users.processes > 1) {
+        (true, _) => facts.name(),
+        (false, true) => "their own files".to_owned(),
+        (false, false) => "its own files".to_owned(),
+    };
     let title = format!(
-        "{} {} slow on {on}: {} as long as those of {} elsewhere",
+        "{} {} slow on {on}: {} as long as those of {} on other files",
         users.name(),
         if users.processes > 1 { "are" } else { "is" },
         facts.slow_calls(),
@@ -258,8 +262,8 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     );
     facts.words(
         title,
-        "swap hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where the \
-         rank's file lies (`lfs getstripe`), which no other process uses",
+        "place ranks on other hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where \
+         the file that only this rank uses is stored (`lfs getstripe`)",
     )
 }
 
@@ -292,7 +296,7 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     );
     facts.words(
         title,
-        "spread files evenly before writing them: `lfs setstripe -i -1` (any OST first) or more stripes (`-c`) for their folder",
+        "spread files evenly before writing them: `lfs setstripe -i -1` (the file system chooses the first OST) or more stripes (`-c`) for their folder",
     )
 }
 
@@ -308,20 +312,20 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
         );
         return facts.words(
             title,
-            "check where the file lies (another file system, a busy target) and other load on the rank's host: the same calls on other files are faster",
+            "check where the file is stored (another file system, a busy server) and other load on the rank's host: the same calls on other files are faster",
         );
     }
     facts.slow(
         "on",
         match facts.unit {
             Subject::Folder(_) => {
-                "check which storage these files lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
+                "check where these files are stored (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
             }
             Subject::Region { .. } => {
-                "check which storage these bytes lie on (`lfs getstripe`, a separate component, a degraded device), and whether other ranks lock these bytes"
+                "check where these bytes are stored (`lfs getstripe`: another component of the layout, a degraded device), and whether other ranks lock these bytes"
             }
             _ => {
-                "check where the file lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files \
+                "check where the file is stored (another file system, a busy server) and how it is accessed (order, alignment, locks): the same calls on other files \
                  are faster"
             }
         },

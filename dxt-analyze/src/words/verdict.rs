@@ -82,16 +82,16 @@ pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
         _ => String::new(),
     };
     let title = format!(
-        "requests on {} hit {} of its {}{which} with {:.0} % of the bytes, over {} times stripe size times stripe count ({})",
+        "requests on {} hit {} of its {}{which} with {:.0} % of the bytes",
         facts.file,
         facts.used.len(),
         units::counted(facts.targets, "OST"),
-        facts.share * 100.0,
-        units::count(facts.rows),
-        units::bytes(facts.stripe_size.saturating_mul(facts.targets))
+        facts.share * 100.0
     );
     let row = format!(
-        "stripe count times stripe size: {} of {}",
+        "the requests span {} times the {} of one stripe on each OST ({} of {})",
+        units::count(facts.rows),
+        units::bytes(facts.stripe_size.saturating_mul(facts.targets)),
         units::counted(facts.targets, "stripe"),
         units::bytes(facts.stripe_size)
     );
@@ -101,7 +101,7 @@ pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
         if facts.other_files > 0 { and_other_files(&title, facts.other_files) } else { title },
         vec![Evidence::of(row, about)],
         "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
-         no multiple of size times count; more stripes alone may not help",
+         no multiple of stripe size times stripe count; more stripes alone may not help",
     )
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     let busy = units::duration(facts.busy_ns);
     let others = match facts.others {
         0 => String::new(),
-        others => format!(" (also in {})", units::counted(others, "process")),
+        others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
         "the {} I/O threads of {}{others} are serialized: never two calls at once in {busy}",
@@ -211,7 +211,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     let title = if facts.inside_submit {
         format!("{what} runs inside the calls that should only start it: {submitting} in these calls")
     } else {
-        format!("the program waits {time} for {what} right after starting it, and computes nothing in between")
+        format!("the program waits {time} for {what} right after starting it, instead of computing")
     };
     let hint = match (facts.inside_submit, facts.mpi) {
         (true, true) => {
@@ -235,7 +235,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     );
     let most = facts.most.as_ref().map(|(process, ns)| {
         let processes = units::counted(facts.processes, "process");
-        format!("{processes}; most in {process}: {}", units::duration(*ns))
+        format!("by {processes}; {process} spends most time: {}", units::duration(*ns))
     });
     Words::of(title, std::iter::once(all).chain(most).map(Evidence::from), hint)
 }

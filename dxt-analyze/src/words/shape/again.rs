@@ -61,7 +61,7 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
         many => show::counted(many, "file"),
     };
     let title = format!(
-        "{} {} of {on} and {} each whole block right away: {} of reads may be unnecessary",
+        "{} {} of {on} and {} each right away: {} of reads may be unnecessary",
         of.who.does("reads", "read"),
         show::counted(of.blocks, "block"),
         of.who.agree("overwrites", "overwrite"),
@@ -69,9 +69,9 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
     );
     let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
     let sentence = format!(
-        "{} on average from the end of a read to the write of the same {}: too short to look at all bytes; whether some bytes stay the same is not recorded",
-        show::duration(of.between_ns / of.blocks.max(1)),
-        show::bytes(of.bytes / of.blocks.max(1))
+        "a whole block of {} is overwritten {} after its read ends, on average: too soon to look at all bytes; whether some bytes stay the same is not recorded",
+        show::bytes(of.bytes / of.blocks.max(1)),
+        show::duration(of.between_ns / of.blocks.max(1))
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
@@ -188,18 +188,18 @@ pub(crate) struct Header<'a> {
 
 /// Says that a header is rewritten between records.
 pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostOn>) -> Words {
-    let place = if of.range.0 == 0 { "the first".to_owned() } else { format!("at byte {},", show::count(of.range.0)) };
     let on = match of.others {
         0 => of.file.to_owned(),
-        others => format!("{} and {}", of.file, show::counted(others, "other file")),
+        others => format!("{} (and {})", of.file, show::counted(others, "other file")),
     };
     let title = format!(
-        "a header is rewritten between records: {place} {} of {on}, {} for {}",
+        "the header of {on}, {} at byte {}, is rewritten {} for {}",
         show::bytes(of.range.1 - of.range.0),
+        show::count(of.range.0),
         show::counted(of.calls, "time"),
         show::counted(of.records, "other write")
     );
-    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or store the count after each record";
+    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or append the current count to each record";
     Words::new(title, hint).with(format!("{} in these writes", show::duration(of.time_ns)), about).on(lost)
 }
 

@@ -193,10 +193,11 @@ pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
         }
     };
     let sentence = format!(
-        "{} by {}, p-value {:.0e}; thread {} of {}{own}",
+        "{} by {}, p-value {:.0e}; {} {} of {}{own}",
         of.class.counted(of.calls),
         show::counted(of.found, "such thread"),
         of.p,
+        show::agree(of.found, "thread ID", "for example thread ID"),
         of.tid,
         of.process
     );
@@ -292,11 +293,12 @@ pub(crate) struct AskedAggregators<'a> {
 pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let (key, could) = (of.key, of.could);
     let title = format!(
-        "{} for the collective calls of {} on {}: hint {key}={} limits the number",
-        show::counted(of.aggregators, "aggregator"),
+        "{} {key}={} limits the collective calls of {} on {} to {}",
+        if key == "cb_nodes" { "hint" } else { "parameter" },
+        of.asked,
         show::counted(of.ranks, "rank"),
         of.file,
-        of.asked
+        show::counted(of.aggregators, "aggregator")
     );
     let hint = if key == "cb_nodes" {
         format!(
@@ -326,7 +328,7 @@ pub(crate) struct ManyAggregators<'a> {
 /// Says that small requests of several aggregators are serialized.
 pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} wait for each other in collective {} on {}: storage serializes their requests of {}, {} each",
+        "{} wait for each other in collective {} on {}: their requests of {} take {} each",
         show::counted(of.aggregators, "aggregator"),
         of.class.plural(),
         of.file,
@@ -336,7 +338,7 @@ pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Opt
     let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
                 MPI's own I/O";
     let sentence = format!(
-        "in {} the request times are 1, 2, and up to {} times the time of one request",
+        "storage serializes the requests: in {}, they take from 1 to {} times as long as one alone",
         show::counted(of.calls, "collective call"),
         of.aggregators
     );

@@ -10,13 +10,11 @@ use crate::words::common::{LostOn, each_ns};
 pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64, time_ns: u64, about: About) -> Words {
     let times = moved as f64 / asked as f64;
     let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
-    let title = format!(
-        "HDF5 reads {times} times the requested bytes of {file}: repeated chunks, or whole rows for few elements"
-    );
+    let title = format!("HDF5 reads {times} times the requested bytes of {file}");
     let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
                 (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
     let sentence = format!(
-        "{} requested in {}, {} read for these calls in {}",
+        "{} requested in {}, {} read for these calls in {}: chunks are read repeatedly, or whole rows for few elements",
         show::bytes(asked),
         show::counted(calls, "call"),
         show::bytes(moved),
@@ -89,7 +87,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} each on average, near the same places of the file; data sets were accessed by {}",
+        "{} each on average, near the same offsets; data sets were accessed by {}",
         show::bytes(of.bytes_each),
         show::counted(of.of_data, "small call")
     );
@@ -99,7 +97,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
 /// Says that processes open an HDF5 file repeatedly.
 pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64, about: About) -> Words {
     let title = format!(
-        "HDF5 file {file} is opened {} times by {}: each open rereads its metadata",
+        "HDF5 file {file} is opened {} times by {}: each open reads its metadata again",
         show::count(opens),
         show::counted(processes, "process")
     );

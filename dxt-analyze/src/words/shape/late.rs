@@ -5,7 +5,7 @@ use crate::text::units as show;
 use crate::words::Words;
 
 /// Synchronization points.
-const POINTS: &str = "synchronization points (MPI_Barrier, MPI_Allreduce, ...)";
+const POINTS: &str = "at MPI_Barrier, MPI_Allreduce, ...";
 /// Reason not to look at I/O.
 const NOT_SLOW: &str = "the calls themselves are not slow";
 
@@ -42,26 +42,29 @@ impl Late {
 /// Says that ranks arrive last at synchronization points of their group of `ranks`.
 pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
     let title = format!(
-        "{} {} of {} group of {}: the group waits {}, and all other ranks wait for the group",
+        "{} {} of {} group of {}: the group waits {}",
         of.arrives(),
         show::counted(of.of, "synchronization point"),
         of.whose(),
         show::counted(ranks, "rank"),
         show::duration(of.saves_ns)
     );
-    Words::new(title, of.hint_of_points()).with("the delay excludes I/O time: its cause is not I/O", about)
+    let sentence = "all other ranks wait for the group; the delay excludes I/O time, so its cause is not I/O";
+    Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
 /// Says that ranks arrive last at synchronization points of all.
 pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
     let (it, does) = if of.one { ("it", "computes or waits") } else { ("they", "compute or wait") };
     let title = format!(
-        "{} {} {POINTS}: the others wait {} while {it} {does} for messages",
+        "{} {}: the others wait {}",
         of.arrives(),
-        show::count(of.of),
+        show::counted(of.of, "synchronization point"),
         show::duration(of.saves_ns)
     );
-    let sentence = "the delay excludes I/O that takes longer than on other ranks: its cause is not I/O";
+    let sentence = format!(
+        "{POINTS}: while the others wait, {it} {does} for messages; the delay excludes I/O that is slower than on other ranks, so its cause is not I/O"
+    );
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
@@ -103,19 +106,23 @@ pub(crate) enum Place {
 
 /// Says that different ranks, `ranks` in all, arrive last at `times` of `of` places, where all wait for `waits_ns`.
 pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, waits_ns: f64) -> Words {
-    let (all, reason) = match place {
-        Place::Calls => (show::counted(of, "collective call"), NOT_SLOW),
-        Place::Points => (format!("{} {POINTS}", show::count(of)), "the delay excludes I/O time: its cause is not I/O"),
+    let (there, reason) = match place {
+        Place::Calls => ("collective call", NOT_SLOW),
+        Place::Points => (
+            "synchronization point",
+            "the delay at MPI_Barrier, MPI_Allreduce, ... excludes I/O time, so its cause is not I/O",
+        ),
     };
     let title = format!(
-        "different ranks arrive last at {} of {all}, {} after all others on average",
+        "different ranks arrive last at {} of {}, {} after all others on average",
         show::count(times),
+        show::counted(of, there),
         crate::words::common::each_ns(waits_ns, times)
     );
     let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
                 synchronize less often";
     let sentence = format!(
-        "the others wait {} in total; {} {} far behind all others at least once; {reason}",
+        "the others wait {} in total; {} {} far behind the others at least once; {reason}",
         show::duration(waits_ns as u64),
         show::counted(ranks, "rank"),
         show::agree(ranks, "arrives", "arrive")

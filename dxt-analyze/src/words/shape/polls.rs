@@ -96,12 +96,14 @@ pub(crate) struct Polled<'a> {
 pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
     let start = format!("{} up to {} for", of.who.does("waits", "wait"), show::duration(of.longest_ns));
     let poll = of.who.agree("polls", "poll");
+    let others = if of.file.is_some() { "another process" } else { "other processes" };
     let or_count = |what: &str| of.file.map_or_else(|| show::counted(of.files, what), ToOwned::to_owned);
     let (title, hint) = match of.what {
         Awaited::LockFile => (
             format!(
-                "{start} {} of another process and {poll}: {} fail because the file exists",
+                "{start} {} of {} and {poll}: {} fail",
                 of.file.map_or_else(|| show::counted(of.files, "lock file"), |file| format!("the lock file {file}")),
+                others,
                 show::counted(of.calls, "open")
             ),
             "hold the lock file only while the guarded data change, or let one process do the guarded work for all (MPI_Gather); if a lock is needed, \
@@ -120,7 +122,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
             format!(
                 "{start} {} (created by {}) and {poll}: {} find no file",
                 or_count("file"),
-                if of.file.is_some() { "another process" } else { "other processes" },
+                others,
                 show::counted(of.calls, "call")
             ),
             "create the file earlier, or do other work while waiting; within one job, send a message (MPI, a pipe, a socket): it arrives at once \
@@ -128,7 +130,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "{} in total in these calls and between them, with little other I/O; computing in between is not recorded",
+        "{} in total from the first to the last of these calls, with little other I/O; computing between them is not recorded",
         show::duration(of.all_ns)
     );
     Words::new(title, hint).with(sentence, about)
@@ -170,8 +172,8 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
     let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) on one node; or poll more often, starting with a \
                 short pause that grows";
     let sentence = format!(
-        "{} in total from the end of another process's first call on a file to the query that finds the file, {} in the process that waits longest; {} failed \
-         before; computing in between is not recorded",
+        "{} in total from the creation of a file (end of another process's first call on it) to the query that finds it, of which {} in the process that waits longest; \
+         {} failed before; computing between them is not recorded",
         show::duration(of.late_ns),
         show::duration(of.longest_ns),
         show::counted(of.calls, "call")

@@ -181,7 +181,7 @@ pub(crate) struct StreamBuffer {
 pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn>) -> Words {
     let (does, what) = if of.class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
     let title = format!(
-        "C stream buffers are {does} every {}: {} of {} {what} take {} each, the others only copy",
+        "C stream buffers are {does} every {}: {} of {} {what} take {} each",
         show::bytes(of.bytes / of.slow.max(1)),
         show::count(of.slow),
         show::count(of.calls),
@@ -191,7 +191,7 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
     let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
                 fflush between records";
     let sentence = format!(
-        "{} in total, {} on average for each {}",
+        "{} in total, {} on average for each {}; the other {what} only copy in memory",
         show::bytes(of.bytes),
         show::bytes(of.bytes / of.calls.max(1)),
         of.class.singular()
@@ -202,11 +202,10 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
 /// Says that small reads only complete blocks of which writes change a part.
 pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} only {} blocks that {} {} in part (read-modify-write of unaligned writes)",
+        "{} only {} the read-modify-write of {}",
         show::counted(reads, "small read"),
-        show::agree(reads, "completes", "complete"),
-        show::counted(writes, "write"),
-        show::agree(writes, "changes", "change")
+        show::agree(reads, "serves", "serve"),
+        show::counted(writes, "unaligned write")
     );
     let hint =
         "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";

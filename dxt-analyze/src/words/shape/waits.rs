@@ -18,7 +18,7 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
     let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
                 padding), or let each rank start at a different block";
     let sentence = format!(
-        "{at_once:.1} ranks on the busiest OST of a time window on average; over the whole run several OSTs are used"
+        "on average, {at_once:.1} ranks hit the busiest OST of a time window; over the whole run the ranks use several OSTs"
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -70,10 +70,10 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
         None => String::new(),
     };
     let long = match of.cost {
-        QueueCost::Share(part) => format!("{:.0} % of their time in the queue", part * 100.0),
-        QueueCost::Times(slower) => format!("{slower:.1} times as long as the fastest"),
+        QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
+        QueueCost::Times(slower) => format!("median {slower:.1} times the fastest"),
     };
-    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}{have}", of.in_flight);
+    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
         "let ranks start at different stripes, or let one rank read shared data and broadcast it: requests hit few of the files' stripes at a time".to_owned()
     } else {
@@ -82,7 +82,12 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
             of.enough
         )
     };
-    let sentence = format!("{} used, {:.0} would suffice", show::counted(of.targets, "OST"), of.enough);
+    let sentence = format!(
+        "{} {} used, {:.0} would suffice{have}",
+        show::counted(of.targets, "OST"),
+        show::agree(of.targets, "is", "are"),
+        of.enough
+    );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -124,7 +129,7 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
             "write collectively, or disable data sieving on writes (hint romio_ds_write=disable): neither needs locks"
         }
         Locks::Program => {
-            "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
+            "lock the bytes that are written rather than the whole file, hold locks for less time, or write through one process"
         }
     };
     Words::new(title, hint).on(lost)
@@ -162,7 +167,7 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
                 metadata flushes), and whether the delay recurs";
     let sentence = format!(
-        "on {}; system calls inside read {} and wrote {}, and took at most {} on one rank",
+        "on {}; its system calls read {} and wrote {}, and took up to {} on one rank",
         of.file,
         show::bytes(of.read),
         show::bytes(of.written),
@@ -248,7 +253,7 @@ impl Uncached {
 pub(crate) fn written_through(of: &Uncached, lost: Option<LostOn>) -> Words {
     let (bytes, time) = of.each();
     let title = format!(
-        "{} of {bytes} {} for storage, {time} each: the files were opened with O_SYNC or O_DSYNC",
+        "{} of {bytes} {} for storage, {time} each: files are opened with O_SYNC or O_DSYNC",
         show::counted(of.calls, "write"),
         show::agree(of.calls, "waits", "wait")
     );
@@ -260,7 +265,7 @@ pub(crate) fn written_through(of: &Uncached, lost: Option<LostOn>) -> Words {
 pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
     let (bytes, time) = of.each();
     let title = format!(
-        "{} of {bytes} {} the page cache, {time} each: the files were opened with O_DIRECT",
+        "{} of {bytes} {} the page cache, {time} each: files are opened with O_DIRECT",
         of.class.counted(of.calls),
         show::agree(of.calls, "bypasses", "bypass")
     );

@@ -219,7 +219,7 @@ fn with_header(every: u64) -> serde_json::Value {
 fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes() {
     let found = with_header(1);
     assert_stated(&found, "DXT-V029", &json!({"file": "/data/log", "offset": 0, "calls": 60}));
-    let words = "the first 512 B of /data/log, 60 times for 60 other writes";
+    let words = "header of /data/log, 512 B at byte 0, is rewritten 60 times for 60 other writes";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V029"), Some(412));
     assert_eq!(saves_ms(&found, "DXT-C009"), None);

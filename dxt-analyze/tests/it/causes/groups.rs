@@ -230,8 +230,9 @@ fn strided(apart: u64) -> Value {
 fn a_stride_that_meets_few_of_many_targets_is_told() {
     let found = strided(8);
     assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
-    let text = sentence(&found);
-    assert!(text.contains("hit 1 of its 8 OSTs (OST 5)") && text.contains("(8.00 MiB)"), "{text}");
+    let (text, findings) = (sentence(&found), found["findings"].to_string());
+    assert!(text.contains("hit 1 of its 8 OSTs (OST 5)"), "{text}");
+    assert!(findings.contains(" times the 8.00 MiB of one stripe on each OST"), "{findings}");
     assert!(text.contains("with 100 % of the bytes") && !text.contains("stride"), "only places are known: {text}");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");

@@ -157,11 +157,7 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
     }
     let found = report(all, ready[0] / MS + 1);
     assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 2, "calls": 3})), 165.0..=185.0);
-    assert!(
-        sentence(&found).contains("3 of 3 synchronization points (MPI_Barrier, MPI_Allreduce, ...)"),
-        "{}",
-        sentence(&found)
-    );
+    assert!(sentence(&found).contains("3 of 3 synchronization points: the others wait"), "{}", sentence(&found));
 }
 
 #[test]

@@ -69,7 +69,8 @@ fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert_stated(&found, "DXT-V006", &json!({"ost": null}));
     assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));
-    assert!(sentence(&found).contains("the files have 1 stripe each"), "{}", sentence(&found));
+    let findings = found["findings"].to_string();
+    assert!(findings.contains("the files have 1 stripe each"), "{findings}");
 }
 
 #[test]

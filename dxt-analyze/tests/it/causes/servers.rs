@@ -71,7 +71,7 @@ fn one_aggregator_is_told_of_split_collective_calls() {
     };
     let found = report((0..4).map(rank).collect(), 1000);
     assert_stated(&found, "DXT-V014", &json!({"file": "/scratch/a", "processes": 1}));
-    assert!(sentence(&found).contains("for the collective calls of 4 ranks"), "{}", sentence(&found));
+    assert!(sentence(&found).contains("limits the collective calls of 4 ranks"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C013"), None, "{}", brief(&found));
 }
 
