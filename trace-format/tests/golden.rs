@@ -71,8 +71,7 @@ fn this_writer_still_writes_what_version_1_holds() {
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }
 
-/// Rewrites the golden trace and its JSON. Only allowed while version 1 is not released; afterwards, changes that need this need a new
-/// version.
+/// Rewrites the golden trace and its JSON. Allowed only until version 1 is released; later, an incompatible change needs a new version.
 #[test]
 #[ignore = "rewrites testdata/golden: cargo test -p trace-format --test golden -- --ignored"]
 fn rewrite_version_1() {

@@ -122,7 +122,7 @@ struct Walk {
     /// True if the region cannot be decompressed completely.
     damaged: bool,
     heads: u64,
-    /// Number of plausible record heads.
+    /// Number of record heads that pass the checks: rank in the job, element counts within the limits, printable text (DXT).
     sound: u64,
     /// Number of record heads whose id has a name; all heads if the module has no names.
     named: u64,

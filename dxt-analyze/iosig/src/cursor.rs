@@ -264,8 +264,8 @@ impl NestCursor {
         out
     }
 
-    /// Appends the accesses of `body` that precede the current position. `at`: position of the body in the flattened form. `index`: index
-    /// of the next loop, in the order of [`NestCursor::lay_out`].
+    /// Appends to `out` the accesses of `body` that the incomplete iteration has made so far. `at`: index in [`NestCursor::code`] at which
+    /// `body` begins. `index`: index in `NestCursor::loops` of the next loop inside `body`; advanced past each loop that is skipped.
     fn partial_body(&self, body: &[Node], mut at: usize, index: &mut usize, out: &mut Vec<Node>) {
         for node in body {
             let (code, loops) = extent(node);

@@ -4,7 +4,7 @@ use anyhow::Result;
 use std::io::Write;
 use trace_format::write::{Region, trailer};
 
-/// Writer state: index of the regions written so far. A region holds the data of one process.
+/// Writer of a trace's regions (one per process): collects the index entry of each region and the file offset of the next one.
 pub(crate) struct Written {
     index: Vec<u8>,
     regions: u32,

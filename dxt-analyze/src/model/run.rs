@@ -3,7 +3,6 @@
 use super::ProcessId;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
-use super::over_processes::OverProcesses;
 use super::shape::Shape;
 use super::stream::Stream;
 use super::users::FileRanks;
@@ -216,6 +215,46 @@ pub struct Health {
     pub absent_ranks: u64,
 }
 
+/// Counts and times over all processes of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OverProcesses {
+    /// Number of distinct ranks that have a record.
+    ranks: u64,
+    /// Number of ranks that the largest reduced record stands for; 0 without one.
+    reduced_ranks: u64,
+    /// Reduced records.
+    reduced: Vec<ProcessId>,
+    /// First start and last end of all recorded and counted calls, ns since the job's start; the start is larger if there are none.
+    span: (u64, u64),
+    /// Last end of a process, ns since the job's start.
+    end_ns: u64,
+}
+
+impl OverProcesses {
+    /// Computes them. The loader does so for a loaded run, and the selection for what it leaves.
+    pub(crate) fn of(processes: &[Process]) -> Self {
+        let mut ranks: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let mut out = Self { ranks: ranks.len() as u64, span: (u64::MAX, 0), ..Self::default() };
+        for (at, process) in processes.iter().enumerate() {
+            out.reduced_ranks = out.reduced_ranks.max(u64::from(process.reduction.ranks));
+            if !process.reduction.is_none() {
+                out.reduced.push(ProcessId::at(at));
+            }
+            out.end_ns = out.end_ns.max(process.end_ns);
+            let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
+            let missing =
+                process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));
+            for (start, end) in blocks.chain(missing) {
+                out.span.0 = out.span.0.min(start.saturating_add(process.shift_ns));
+                out.span.1 = out.span.1.max(end.saturating_add(process.shift_ns));
+            }
+        }
+        out
+    }
+}
+
 /// One loaded job. Clones share the input files, which stay open.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -331,28 +370,6 @@ impl Run {
         self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len())
     }
 
-    /// Returns mount point and type of the file system that holds `file`; if mounts are unknown, the first directory of the file's path.
-    #[must_use]
-    pub fn place_of(&self, file: &File) -> String {
-        match self.mount_of(file) {
-            Some((path, kind)) => format!("{path} ({kind})"),
-            None if file.name.starts_with('/') => {
-                let end = file.name.get(1..).and_then(|rest| rest.find('/')).map_or(file.name.len(), |at| at + 1);
-                file.name.get(..end).unwrap_or("/").to_owned()
-            }
-            None => "elsewhere".into(),
-        }
-    }
-
-    /// True if the file is on a memory file system (tmpfs, ramfs, hugetlbfs).
-    #[must_use]
-    pub fn is_in_memory(&self, file: &File) -> bool {
-        match self.mount_of(file) {
-            Some((_, kind)) => ["tmpfs", "ramfs", "hugetlbfs"].contains(&kind.as_str()),
-            None => file.name.starts_with("/dev/shm/"),
-        }
-    }
-
     /// Returns the first start and the last end of all recorded and counted calls, limited to the selected time window, in ns since the
     /// job's start; (0, 0) if there are no calls.
     #[must_use]
@@ -462,25 +479,5 @@ impl Run {
             Some(process) => format!("pid {}", process.pid),
             None => "?".into(),
         }
-    }
-}
-
-impl File {
-    /// Returns the alignment of file offsets, in bytes, that access profiles use: the stripe size of a known layout, else the preferred I/O
-    /// size; 0 if both are unknown.
-    #[must_use]
-    pub fn alignment(&self) -> u64 {
-        let own = self.layout.as_ref().filter(|layout| !layout.is_guess());
-        let components = own.into_iter().flat_map(|layout| &layout.layout.components);
-        let stripe = components.filter(|component| component.active && !component.on_metadata).map(|c| c.stripe_size);
-        stripe.into_iter().next().unwrap_or(u64::from(self.block_size))
-    }
-}
-
-impl FileLayout {
-    /// Returns true if the layout is a guess based on the file's preferred I/O size.
-    #[must_use]
-    pub fn is_guess(&self) -> bool {
-        self.origin == LayoutOrigin::Guess
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Outside {
     pub(crate) inside_ns: u64,
     /// Calls of MPI_File_set_view and their time.
     pub(crate) views: Option<(u64, u64)>,
-    /// Time of a process in these, if setting views takes more than the exchange of data.
+    /// Mean time per process in MPI_File_set_view, ns; `None` if the other time outside system calls is as long or longer.
     pub(crate) more_in_views_ns: Option<u64>,
     /// Number of large files with one stripe, and size of the largest, bytes.
     pub(crate) one_stripe: Option<(u64, u64)>,

@@ -68,7 +68,7 @@ pub(crate) struct SlowCalls {
     /// Their time / time of their peers.
     pub(crate) times: f64,
     pub(crate) calls: u64,
-    /// Modified z-score of the unit.
+    /// Modified z-score of the slow unit (OST, node, process, file, ...), compared with its peers.
     pub(crate) score: f64,
     /// Probability of such a score by chance.
     pub(crate) p: f64,

@@ -57,7 +57,7 @@ pub enum DatatypeRole {
     ReadBuffer,
     /// Memory datatype of a write.
     WriteBuffer,
-    /// Use unknown to this version.
+    /// Role that this version of the format does not know.
     Other,
 }
 

@@ -200,7 +200,7 @@ pub struct LayoutDef {
     pub file: u32,
     /// Moment at which the layout was read.
     pub moment: LayoutMoment,
-    /// Source of the layout.
+    /// File system that reported the layout; determines the encoding of `bytes`.
     pub source: LayoutSource,
     /// Layout as encoded by the file system; [`crate::layout`] decodes it.
     pub bytes: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Packed blocks: the encoded form of full chunks, made when the arena is full. Segments are encoded and compressed as in the trace file,
-//! to a tenth of their size or less. The block is stored in a chunk that was packed earlier, and the chunk is free again.
+//! Packed blocks: when the arena is full, a full chunk is encoded and compressed as in the trace file, to at most a tenth of its size. The
+//! resulting block is stored in another chunk, which holds packed blocks only, or in the spill file; the encoded chunk is then free.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;

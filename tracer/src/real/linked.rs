@@ -39,7 +39,7 @@ impl Word {
     }
 }
 
-/// Table entry of a wrapped function.
+/// Reference to the table entry with the addresses of one wrapped function's real implementation, found by the linker.
 pub(crate) struct Slot(&'static Word);
 
 impl Slot {

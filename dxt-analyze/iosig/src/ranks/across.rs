@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 /// Unit of accesses that is compared across members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
-    /// All accesses of a residue (successive accesses without a loop) together, as one sequence.
+    /// Sequence of successive accesses that form no loop, compared as a whole.
     Rows,
     /// Each access without a loop by itself.
     Single,

@@ -21,7 +21,7 @@ pub enum DumpFormat {
     DarshanParser,
 }
 
-/// `dump`.
+/// Command line of `dump`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Input options.

@@ -46,7 +46,7 @@ pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     marks.windows(2).map(piece).collect()
 }
 
-/// Position in the sequence of one kind of calls: sums over the calls before it, end of the previous call, and start of the next one.
+/// Boundary between two pieces of a [`Course`]: totals of all calls before it, end of the last call before it, and start of the next call.
 struct Mark {
     begins_ns: f64,
     ends_ns: f64,

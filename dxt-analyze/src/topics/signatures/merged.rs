@@ -328,7 +328,7 @@ impl<'a> Grouped<'a> {
         self.numbered.get(at).map(|(_, signed)| *signed)
     }
 
-    /// Returns the places (see [`Order`]) of the members' processes, sorted and unique.
+    /// Returns the members' processes as places in [`Order`] (a rank's place is its rank number), sorted, without duplicates.
     pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
         let places: BTreeSet<u64> = members.iter().map(|number| number % self.per_file / self.each).collect();
         places.into_iter().collect()

@@ -12,7 +12,7 @@ pub(crate) struct ReadAgain<'a> {
     pub(crate) share: f64,
     /// File with most of them.
     pub(crate) file: &'a str,
-    /// Number of readers in its record and what they are (`rank`), if there are several.
+    /// Number of readers that share the file's counter record, and the noun for one of them (`rank`); `None` for one reader.
     pub(crate) readers: Option<(u64, &'a str)>,
     /// Bytes that these read of it, and the end of the last byte that they read.
     pub(crate) read: u64,

@@ -85,7 +85,7 @@ pub(crate) struct Polled<'a> {
     pub(crate) file: Option<&'a str>,
     /// Number of files.
     pub(crate) files: u64,
-    /// Calls that fail.
+    /// Number of failed calls: opens, lock calls or queries, by the object awaited.
     pub(crate) calls: u64,
     /// Time from the first to the last, of the process that waits longest and of all, ns.
     pub(crate) longest_ns: u64,
