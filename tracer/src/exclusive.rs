@@ -41,3 +41,16 @@ impl Exclusive {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_has_the_lock_and_nobody_waits_for_long() {
+        let lock = Exclusive::new(3);
+        assert_eq!(lock.run(|| lock.run(|| ())), Some(None));
+        let elsewhere = || std::thread::scope(|scope| scope.spawn(|| lock.run(|| ())).join().unwrap());
+        assert_eq!((lock.run(elsewhere), elsewhere()), (Some(None), Some(())));
+    }
+}
