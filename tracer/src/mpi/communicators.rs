@@ -6,17 +6,21 @@
 use super::calls::{Handle, SUCCESS, api};
 use super::often::Calls;
 use super::world::World;
-use crate::memory::{Area, Entry, FixedTable, Record, Table, Zeroed};
+use crate::memory::{Area, Record, Table};
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::spool::journal;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use trace_format::meta::{CommunicatorDef, WORLD};
 use trace_format::segment::NO_OFFSET;
 
 /// Maximum number of communicators that get an ID, besides `MPI_COMM_WORLD`.
 const MOST: usize = 4096;
+/// Size of the handle table, in entries; at least half of them stay free.
+const PLACES: usize = 2 * MOST;
+/// Handle value of a table entry that was used and is free again.
+const REMOVED: usize = usize::MAX;
 /// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
 
@@ -33,38 +37,49 @@ static KNOWN: Table<Communicator> = Table::new();
 static WORLD_IS_USED: AtomicBool = AtomicBool::new(false);
 static CALLS_OF_WORLD: Calls = Calls::new();
 
-/// Communicator with a handle: its ID, and counts of its collective calls.
-struct Numbered {
+/// Entry of the handle table: handle and ID of a communicator, and counts of its collective calls.
+struct Place {
+    handle: AtomicUsize,
     number: AtomicU32,
     calls: Calls,
 }
 
-// SAFETY: zeros are numbers.
-unsafe impl Zeroed for Numbered {}
-
-/// Communicators by handle; at least half of the entries stay free.
-type Handles = FixedTable<Numbered, { 2 * MOST }, 256>;
-
 /// Memory of the handle table, separate from memory that the program locks; empty in programs without MPI.
 static HANDLES: Area = Area::new();
 
-/// Returns the handle table, if it has memory.
+/// Returns all entries of the handle table; empty if it has no memory.
 #[inline(always)]
-fn table() -> Option<&'static Handles> {
-    let start = if HANDLES.used() == 0 { std::ptr::null_mut() } else { HANDLES.start() };
-    // SAFETY: null, or mapped for good with this size and aligned to a page; zeros are an empty table.
-    unsafe { start.cast::<Handles>().as_ref() }
+fn table() -> &'static [Place] {
+    let (start, count) = (HANDLES.start().cast::<Place>(), HANDLES.used() / size_of::<Place>());
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: mapped for good, aligned to a page; all zeros are a valid place, and places are only shared.
+    unsafe { std::slice::from_raw_parts(start, count) }
 }
 
 #[inline(always)]
-fn find(handle: Handle) -> Option<&'static Entry<Numbered>> {
-    table()?.find(handle)
+fn places(handle: Handle) -> impl Iterator<Item = &'static Place> {
+    let (first, table) = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 51, table());
+    (0..PLACES).filter_map(move |step| table.get((first + step) % PLACES))
+}
+
+#[inline(always)]
+fn find(handle: Handle) -> Option<&'static Place> {
+    for place in places(handle) {
+        match place.handle.load(Ordering::Acquire) {
+            0 => return None,
+            found if found == handle => return Some(place),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Reserves memory for the tables of communicators. Called when MPI_Init has returned.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
-    let bytes = size_of::<Handles>();
+    let bytes = PLACES * size_of::<Place>();
     if HANDLES.prepare(bytes) {
         HANDLES.take(|_| Some(bytes));
     }
@@ -120,7 +135,7 @@ fn use_world(world: &World) {
 
 #[cold]
 fn add(world: &World, handle: Handle) -> i64 {
-    let define = |world| if table().is_none() { None } else { define(world, handle) };
+    let define = |world| if table().is_empty() { None } else { define(world, handle) };
     let Some(number) = define(world).and_then(enter) else {
         Note::Communicators.count();
         return NO_OFFSET;
@@ -148,20 +163,23 @@ fn enter(def: CommunicatorDef) -> Option<u32> {
 }
 
 fn put(handle: Handle, number: u32) {
-    if let Some(table) = table() {
-        table.add(handle, |place| {
+    for place in places(handle) {
+        let found = place.handle.load(Ordering::Acquire);
+        // No other thread makes a collective call on this communicator at the same time (MPI 4.0, 6.14).
+        if (found == 0 || found == REMOVED)
+            && place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
             place.calls.begin();
-            place.number.store(number, Ordering::Release);
-        });
+            return place.number.store(number, Ordering::Release);
+        }
     }
 }
 
 /// Forgets a communicator that is about to be freed, and returns its ID; its handle may be reused from then on.
 pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
-    let (table, handle) = (table()?, world.abi.handle(comm));
-    let place = table.all(handle).find(|place| place.hold(handle))?;
+    let place = find(world.abi.handle(comm))?;
     let number = place.number.load(Ordering::Acquire);
-    table.remove(place);
+    place.handle.store(REMOVED, Ordering::Release);
     set_freed(number, true);
     Some(number)
 }
