@@ -14,6 +14,8 @@ mod chunks;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod fixed_table;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod rings;

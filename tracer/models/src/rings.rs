@@ -1,4 +1,4 @@
-//! Model of `handles/rings.rs` (`with_mapping_of`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring while others
+//! Model of `handles/rings.rs` (`with_mapping_if`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring while others
 //! (close, munmap) end the ring and set up the next one under the same name. Invariants: a mapping is never unmapped while it is read, and
 //! it is unmapped at most once.
 //!

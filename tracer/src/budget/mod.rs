@@ -1,43 +1,64 @@
 //! DXT_JOB_BYTES: budget, i.e. upper bound, for the bytes that a job leaves in files.
 //! - Upper bound per rank: job bytes / ranks. Per other process: job bytes / nodes ([`part`]).
-//! - Within that bound, a process reserves what it needs ([`reservation`]) from the node quota ([`quota`]), a file shared by all of the
-//!   job's processes on a node. At its end, it returns what its traces did not use. A killed process returns nothing. So the sum is
-//!   bounded for any number of processes.
-//! - Without a quota file, or while another process blocks it, each process may use its own share, and the sum is not checked.
+//! - Within that bound, a process reserves what it needs from the node quota ([`quota`]), a file shared by all of the job's processes on a
+//!   node, in large portions, so that the file is opened rarely. At its end, it returns what its traces did not use. A killed process
+//!   returns nothing. So the sum is bounded for any number of processes.
+//! - While another process blocks the quota file, a process acts on the last answer; without one, or without a file, it may use its whole
+//!   share, and its trace says so. Once the file is accessible, it registers the bytes used meanwhile.
+//!
+//! A share for each process with a check at its end cannot replace the file: nobody knows how many processes a shell script or a further
+//! step will start, and a killed process leaves a spool without any check.
 //!
 //! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file. Of the share,
 //! 1/4 is for names, without which nothing can be recovered. The rest minus the counters is for segments.
+//!
+//! All functions may be called wherever the spool grows or a file gets a name, also in a signal handler: except for [`prepare`], they
+//! allocate nothing and preserve errno.
+#![expect(unsafe_code, reason = "shares what is leaked")]
 
 mod part;
 mod quota;
-mod reservation;
 
-pub(crate) use reservation::{asks_anew, prepare};
-
-use crate::config;
+use crate::config::{self, Config, Environment};
 use crate::held::{self, For};
-use reservation::{Beginning, covers, source};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::notes::Note;
+use crate::{anonymize, job, random, sys};
+use quota::{Quota, Trouble};
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+/// Quota of this process. Null without a budget, without a job that could have other processes, or once the quota proves unusable. Never
+/// freed.
+static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
 /// Number of ranks among which the budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of segments in the traces that this process has written so far.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
-/// Bytes of segments in the spool and in the files beside it.
+
+/// Bytes of segments in the spool and in the files beside it; of everything else there; and of this process's finished traces.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of everything except segments in the spool and in the files beside it.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
-/// Number of times that segments were refused memory or file space because the budget was exhausted.
-static REFUSED: AtomicU64 = AtomicU64::new(0);
-
-/// Bytes of this process's finished traces.
 static LEFT: AtomicU64 = AtomicU64::new(0);
-/// Bytes of the trace that is being written.
-static GOING: AtomicU64 = AtomicU64::new(0);
 
+/// True if segments were refused memory or file space because the budget was exhausted.
+static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 /// True if the quota was exhausted when the spool was created; the spool then has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
+/// True if the quota was exhausted when it last answered.
+static IS_EMPTY: AtomicBool = AtomicBool::new(false);
+/// True if the trace reports that this process has a share of its own.
+static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
+/// Number of requests since the last one that was granted. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+/// Duration of this process's waits for the quota since it last answered, in ms, and its upper bounds: as long as more is to be written, and
+/// before the trace is written or bytes are returned.
+static WAITED: AtomicU32 = AtomicU32::new(0);
+const MOST_TO_TAKE: u32 = 20;
+const MOST_TO_SETTLE: u32 = 120;
+
+/// Portion reserved at once, in bytes: 1/`QUANTA` of the node's part, within the bounds below.
+const QUANTA: u64 = 1 << 10;
+const LEAST_QUANTUM: u64 = 64 << 10;
+const MOST_QUANTUM: u64 = 4 << 20;
 /// Remaining quota, in bytes, below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
@@ -57,30 +78,148 @@ const SMALL_PIECE: u64 = 128 << 10;
 pub(crate) const FILE_BYTES: u64 = 48;
 pub(crate) const STREAM_BYTES: u64 = 64;
 
+/// Determines the quota file of this process, if any. `directory`: returns the directory that the processes of a node share; called only if
+/// there is a budget. Called by the constructor, once the identity of the process is known.
+pub(crate) fn prepare(
+    config: &Config,
+    environment: &impl Environment,
+    directory: impl FnOnce(&Config) -> Option<CString>,
+) {
+    let Some(identity) = job::identity() else { return };
+    let (Some(job), Some(whole)) = (config.site.job_bytes, &identity.whole) else { return };
+    let Some(directory) = directory(config) else { return };
+    let text = [whole.as_bytes(), b"\0", identity.host.as_bytes()].concat();
+    let number = random::scattered(&anonymize::in_file_name(&text));
+    let name = format!("dxt-{}-{number:016x}.budget", job::effective_user());
+    let part = job / part::nodes(environment);
+    let share = part.min(job / part::ranks(environment).unwrap_or(1));
+    if let Some(quota) = Quota::new(directory, &name, number, part, share) {
+        QUOTA.store(Box::into_raw(Box::new(quota)), Ordering::Release);
+    }
+}
+
+fn quota() -> Option<&'static Quota> {
+    // SAFETY: null, or leaked and thus never freed.
+    unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
+}
+
 /// Divides the budget among `ranks` ranks from now on.
 pub(crate) fn divide_among(ranks: i32) {
     RANKS.store(ranks.unsigned_abs().into(), Ordering::Relaxed);
 }
 
-/// Returns this process's share of the budget, in bytes; `None` if there is no budget.
+/// Returns this process's share of the budget, in bytes; `None` if there is no budget. If there is no quota, the trace says so.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
     let own = job / RANKS.load(Ordering::Relaxed).max(1);
-    Some(source().map_or(own, |source| own.min(source.share)))
+    let quota = quota();
+    if quota.is_none() {
+        note(true);
+    }
+    Some(quota.map_or(own, |quota| own.min(quota.share)))
+}
+
+/// Counts in the trace, once, that this process has a share of its own, or (`has_own_share` is false) takes that back.
+fn note(has_own_share: bool) {
+    let is_noted = || IS_NOTED.load(Ordering::Relaxed);
+    if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {
+        if has_own_share { Note::OwnShare.count() } else { Note::OwnShare.take_back() }
+    }
+}
+
+/// Sets the reservation to `own(bytes reserved so far, bytes that are free)`, because this process needs `needed` in total. Does not wait for
+/// the quota once this process has waited for `most_waits` ms since the last answer.
+fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u64) -> u64) {
+    let (have, waited) = (quota.reserved(), WAITED.load(Ordering::Relaxed));
+    let mut waits = most_waits.saturating_sub(waited);
+    let end = waited + waits;
+    match quota.change(needed > have, &mut waits, own) {
+        Ok(()) => {
+            WAITED.store(0, Ordering::Relaxed);
+            IS_EMPTY.store(needed > have && quota.reserved() <= have, Ordering::Relaxed);
+            note(false);
+        }
+        Err(Trouble::ForNow) if sys::is_shut() => {}
+        Err(trouble) => {
+            WAITED.store(end - waits, Ordering::Relaxed);
+            if trouble == Trouble::ForGood {
+                QUOTA.store(std::ptr::null_mut(), Ordering::Release);
+            }
+            note(true);
+        }
+    }
+}
+
+/// Raises the reservation to a total of `needed` bytes, if it is less; true if it is enough now, or if the quota proved unusable. If not all
+/// missing bytes can be granted, `least` of them suffice.
+fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
+    let share = share().unwrap_or(u64::MAX);
+    reserve(quota, needed, MOST_TO_TAKE, |have, free| {
+        let lacking = needed.saturating_sub(have);
+        have + portion(quota.part, lacking, least.min(lacking), share.saturating_sub(have), free)
+    });
+    let is_enough = quota.reserved() >= needed;
+    if is_enough {
+        REQUESTS.store(0, Ordering::Relaxed);
+    }
+    is_enough || self::quota().is_none()
+}
+
+/// Returns the bytes to grant to a process that needs `lacking` more (or at least `least`) and may have at most `most` more, if `free` bytes
+/// of the node's part are free.
+fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
+    let most = most.min(free);
+    if lacking <= most {
+        lacking.next_multiple_of((part / QUANTA).clamp(LEAST_QUANTUM, MOST_QUANTUM)).min(most)
+    } else if least <= most {
+        // Half of the rest, so that later processes get some too: a shell keeps its reservation until all its children have ended.
+        (free / 2).max(least).min(most)
+    } else {
+        0
+    }
+}
+
+/// True if this process may leave a total of `bytes`: the quota covers them, or does not exist, or is not accessible and was not exhausted
+/// at its last answer.
+fn covers(bytes: u64) -> bool {
+    let Some(quota) = quota().filter(|quota| quota.reserved() < bytes) else { return true };
+    let asks = (REQUESTS.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
+    asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
+}
+
+/// Resets the backoff, so that the next request accesses the quota.
+pub(crate) fn asks_anew() {
+    REQUESTS.store(0, Ordering::Relaxed);
+}
+
+/// Returns the bytes of this process's finished traces.
+pub(crate) fn left() -> u64 {
+    LEFT.load(Ordering::Relaxed)
+}
+
+/// Returns the bytes of all files of this process: traces, spool and the files beside the spool.
+fn used() -> u64 {
+    left() + SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed)
 }
 
 /// True if a trace of `bytes` fits into the budget beside the existing traces. The spool does not count, since the trace replaces it.
 pub(crate) fn covers_trace(bytes: u64) -> bool {
-    share().is_none() || covers(LEFT.load(Ordering::Relaxed) + bytes)
+    covers(left() + bytes)
+}
+
+/// Counts a written trace of this process.
+pub(crate) fn settle(bytes: u64) {
+    LEFT.fetch_add(bytes, Ordering::Relaxed);
 }
 
 /// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size.
 /// It may still grow if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
-    let Some(share) = share() else { return true };
-    let begun = reservation::begin(LEFT.load(Ordering::Relaxed) + bytes, LEAST_BEGINNING.min(share));
-    IS_LEAST.store(begun == Beginning::Nothing, Ordering::Relaxed);
-    begun == Beginning::Whole
+    let (Some(share), needed) = (share(), left() + bytes) else { return true };
+    let Some(quota) = quota().filter(|quota| quota.reserved() < needed) else { return true };
+    let is_whole = draw(quota, needed, LEAST_BEGINNING.min(share));
+    IS_LEAST.store(!is_whole && IS_EMPTY.load(Ordering::Relaxed), Ordering::Relaxed);
+    is_whole
 }
 
 /// True if the spool has its minimum size and holds nothing but counters.
@@ -88,54 +227,36 @@ pub(crate) fn is_least() -> bool {
     IS_LEAST.load(Ordering::Relaxed)
 }
 
-/// Registers the size of the trace that is about to be written.
-pub(crate) fn goes_into(bytes: usize) {
-    GOING.store(bytes as u64, Ordering::Relaxed);
-}
-
 /// Returns the reserved bytes that traces and spool do not use, once nothing more is to be written for now. Bytes used without a
-/// reservation are registered if there is room. Preserves errno.
+/// reservation are registered if there is room.
 pub(crate) fn give_back() {
-    if share().is_none() {
-        return;
+    let (Some(quota), used) = (quota(), used()) else { return };
+    if quota.reserved() == used {
+        return note(false);
     }
-    let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
-    reservation::keep_only(LEFT.load(Ordering::Relaxed) + spool);
+    reserve(quota, used, MOST_TO_SETTLE, |have, free| used.min(have + free));
 }
 
 /// Retries a reservation that failed because the quota file was not accessible. Called before a trace is written, since the trace reports
 /// the result.
 pub(crate) fn ask_again() {
-    if share().is_some() {
-        let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
-        reservation::ask_again(LEFT.load(Ordering::Relaxed) + spool);
+    if share().is_some() && IS_NOTED.load(Ordering::Relaxed) {
+        give_back();
     }
 }
 
 /// Returns (job number of the quota, bytes reserved for this process's spool); zeros if there is no quota. The spool stays when the process
 /// executes another program; the process that later removes the spool returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
-    share().and_then(|_| reservation::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
+    quota().map_or((0, 0), |quota| (quota.job, quota.reserved().saturating_sub(left())))
 }
 
 /// Returns to the quota `job` the `bytes` of a spool that was removed. Works without settings, since an untraced process may call it.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
-    if share().is_some() || reservation::is_prepared() {
-        reservation::is_gone(job, bytes);
-    }
-}
-
-/// Returns the bytes of segments in the traces that this process has written.
-pub(crate) fn written() -> u64 {
-    WRITTEN.load(Ordering::Relaxed)
-}
-
-/// Ends the writing of a trace with `bytes` of segments; `written` is true if the trace exists.
-pub(crate) fn settle(bytes: u64, written: bool) {
-    let going = GOING.swap(0, Ordering::Relaxed);
-    if written {
-        WRITTEN.fetch_add(bytes, Ordering::Relaxed);
-        LEFT.fetch_add(going, Ordering::Relaxed);
+    if let Some(quota) = quota().filter(|quota| quota.job == job) {
+        // If the quota is not accessible now, this process returns them with the rest.
+        quota.adopt(bytes);
+        give_back();
     }
 }
 
@@ -164,38 +285,27 @@ impl Piece {
         }
     }
 
-    /// Reserves `bytes` of growth for the spool or the files beside it; returns false if refused.
+    /// Reserves `bytes` of growth for the spool or the files beside it. Returns false if refused: this process's share or the quota does not
+    /// cover them, and they exceed the minimum that every process may use.
     pub(crate) fn take(self, bytes: usize) -> bool {
-        let Some(share) = share() else { return true };
-        let (bytes, names) = (bytes as u64, share / NAMES_PART);
-        let least = if is_least() { LEAST_ARENA } else { LEAST_SEGMENTS };
-        let others = (names + COUNTERS).max(OTHERS.load(Ordering::Relaxed));
-        let most = match self {
-            Self::Segments => share.saturating_sub(others + written()).max(least),
-            // Tables in use double in size while enough is left.
-            Self::Others if bytes > SMALL_PIECE => names,
-            Self::Others => u64::MAX,
-        };
-        let after = |taken: u64| taken.checked_add(bytes).filter(|&after| after <= most);
-        let mut taken = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).is_ok();
-        if taken && !self.is_covered(bytes, least) {
-            self.give_back(bytes as usize);
-            taken = false;
-        }
-        if !taken && self == Self::Segments {
-            REFUSED.fetch_add(1, Ordering::Relaxed);
-        }
-        taken
-    }
-
-    /// True if the `bytes` just reserved are permitted: the quota covers them, or they are within the minimum that every process may use.
-    fn is_covered(self, bytes: u64, least: u64) -> bool {
-        let segments = SEGMENTS.load(Ordering::Relaxed);
-        covers(LEFT.load(Ordering::Relaxed) + segments + OTHERS.load(Ordering::Relaxed))
-            || match self {
-                Self::Segments => segments <= least,
-                Self::Others => bytes <= SMALL_PIECE,
+        let (Some(share), bytes) = (share(), bytes as u64) else { return true };
+        let (names, others) = (share / NAMES_PART, OTHERS.load(Ordering::Relaxed));
+        let taken = self.taken().fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let (most, is_small) = match self {
+            Self::Segments => {
+                let least = if is_least() { LEAST_ARENA } else { LEAST_SEGMENTS };
+                (share.saturating_sub((names + COUNTERS).max(others) + left()).max(least), taken <= least)
             }
+            Self::Others if bytes <= SMALL_PIECE => (u64::MAX, true),
+            // Tables in use double in size while enough is left.
+            Self::Others => (names, false),
+        };
+        let is_granted = taken <= most && (covers(used()) || is_small);
+        if !is_granted {
+            self.give_back(bytes as usize);
+            HAS_REFUSED.fetch_or(self == Self::Segments, Ordering::Relaxed);
+        }
+        is_granted
     }
 
     /// Returns `bytes` reserved for space that was not or is no longer used.
@@ -207,24 +317,28 @@ impl Piece {
 
 /// Keeps the directory of the quota file open, if there is one, so that it stays reachable.
 pub(crate) fn hold_directory() {
-    if let Some(source) = share().and_then(|_| source()) {
-        held::open(For::Budget, source.directory());
+    if let Some(quota) = quota() {
+        held::open(For::Budget, &quota.directory);
     }
 }
 
 /// True if segments were refused space because the budget was exhausted.
 pub(crate) fn has_refused() -> bool {
-    REFUSED.load(Ordering::Relaxed) > 0
+    HAS_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Resets the budget state in a forked child, which has its own share and has written nothing yet.
+/// Resets the budget state in a forked child, which has its own share and has written nothing yet. If its parent has waited without success,
+/// the child does not wait.
 pub(crate) fn in_child() {
-    WRITTEN.store(0, Ordering::Relaxed);
-    SEGMENTS.store(0, Ordering::Relaxed);
-    OTHERS.store(0, Ordering::Relaxed);
-    REFUSED.store(0, Ordering::Relaxed);
-    LEFT.store(0, Ordering::Relaxed);
-    GOING.store(0, Ordering::Relaxed);
-    IS_LEAST.store(false, Ordering::Relaxed);
-    reservation::in_child();
+    if let Some(quota) = quota() {
+        quota.in_child();
+    }
+    [&SEGMENTS, &OTHERS, &LEFT, &REQUESTS].iter().for_each(|bytes| bytes.store(0, Ordering::Relaxed));
+    [&HAS_REFUSED, &IS_LEAST, &IS_EMPTY, &IS_NOTED].iter().for_each(|state| state.store(false, Ordering::Relaxed));
+    if WAITED.load(Ordering::Relaxed) > 0 {
+        WAITED.store(MOST_TO_SETTLE, Ordering::Relaxed);
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,26 +11,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 
-/// Total encoded size of the segments in the trace being written, in bytes.
-static NOW: AtomicU64 = AtomicU64::new(0);
+/// Bytes that this process adds to the trace being written.
+static GOING: AtomicU64 = AtomicU64::new(0);
 
 /// Approximate fixed size of a process's record in a trace, in bytes: its description and the headers of its parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// Ends writing: counts the bytes of the segments as used if `written`, otherwise releases them.
+/// Ends writing: counts the bytes of the trace as used if `written`.
 pub(super) fn settle(written: bool) {
-    budget::settle(NOW.swap(0, Ordering::Relaxed), written);
+    let bytes = GOING.swap(0, Ordering::Relaxed);
+    if written {
+        budget::settle(bytes);
+    }
 }
 
-/// Announces to the budget that a trace with `bytes` bytes of this process is about to be written.
+/// Registers the size of this process's trace, or of its part of one, that is about to be written.
 pub(super) fn goes_into(bytes: usize) {
-    budget::goes_into(bytes);
+    GOING.store(bytes as u64, Ordering::Relaxed);
 }
 
 /// Resets the state in a forked child, which has written nothing yet.
 pub(super) fn in_child() {
     budget::in_child();
-    NOW.store(0, Ordering::Relaxed);
+    GOING.store(0, Ordering::Relaxed);
 }
 
 /// Remaining byte budget of this process.
@@ -47,7 +50,7 @@ impl Room {
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
         let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
         budget::asks_anew();
-        Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::written()), tables })
+        Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::left()), tables })
     }
 
     fn is_for(&self, bytes: u64) -> bool {
@@ -91,7 +94,6 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     for pieces in threads {
         pieces.retain(|ordered| !matches!(&ordered.piece, Held::Slots(slots) if slots.is_empty()));
     }
-    NOW.store(used, Ordering::Relaxed);
     folded
 }
 

@@ -1,12 +1,11 @@
-//! Open HDF5 files and data sets, by identifier: a cache of small hash rows. Identifiers increase and are hardly ever reused. A new object
-//! evicts an old one if its row is full; a missing object is queried again.
+//! Cache of open HDF5 files and data sets, by identifier. Identifiers increase and are hardly ever reused. A new object evicts an old one if
+//! there is no room; a missing object is queried again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
+use crate::memory::{FixedTable, Zeroed};
 use crate::registry::{DataSet, File};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-const ROWS: usize = 1 << 10;
-const PLACES: usize = 8;
 /// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than this.
 const IS_DATA_SET: usize = 1;
 
@@ -28,34 +27,29 @@ pub(crate) struct Hdf5Id {
     pub(crate) id: i64,
 }
 
-struct Place {
-    /// Identifier and library combined; 0 if the entry is free.
-    key: AtomicU64,
-    object: AtomicUsize,
-}
+/// Address of an object.
+struct Object(AtomicUsize);
 
-static TABLE: [[Place; PLACES]; ROWS] =
-    [const { [const { Place { key: AtomicU64::new(0), object: AtomicUsize::new(0) } }; PLACES] }; ROWS];
+// SAFETY: zero is a number.
+unsafe impl Zeroed for Object {}
+
+/// Objects by identifier and library combined.
+static OBJECTS: FixedTable<Object, 8192, 8> = FixedTable::new();
 
 impl Hdf5Id {
     /// Combines identifier and library into one key. The identifier's upper byte is its type, its lower part a serial number. The bits in
     /// between take the library's address, whose lowest and highest bits carry no information.
-    fn key(self) -> u64 {
-        (self.id as u64) ^ ((self.library as u64) << 20 & 0x00ff_ffff_ff00_0000)
-    }
-
-    fn row(self) -> &'static [Place; PLACES] {
-        let mixed = self.key().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &TABLE[(mixed >> 54) as usize % ROWS]
+    fn key(self) -> usize {
+        (self.id as usize) ^ (self.library << 20 & 0x00ff_ffff_ff00_0000)
     }
 
     /// Returns the object with this identifier, if cached.
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
-        let place = self.row().iter().find(|place| place.key.load(Ordering::Acquire) == key)?;
-        let object = place.object.load(Ordering::Acquire);
+        let entry = OBJECTS.find(key)?;
+        let object = entry.0.load(Ordering::Acquire);
         // Another thread may have reused the entry for another object meanwhile.
-        if object == 0 || place.key.load(Ordering::Acquire) != key {
+        if !entry.is(key) {
             return None;
         }
         Some(if object & IS_DATA_SET != 0 {
@@ -69,31 +63,28 @@ impl Hdf5Id {
 
     /// Caches `object` under this identifier.
     pub(crate) fn remember(self, object: Hdf5Object) {
-        let (key, row) = (self.key(), self.row());
-        let mine = row.iter().find(|place| place.key.load(Ordering::Relaxed) == key);
-        let free = || row.iter().find(|place| place.key.load(Ordering::Relaxed) == 0);
-        let place = mine.or_else(free).unwrap_or(&row[self.id as usize % PLACES]);
-        place.key.store(0, Ordering::Release);
+        self.forget();
         let address = match object {
             Hdf5Object::File(file) => std::ptr::from_ref(file) as usize,
             Hdf5Object::DataSet(set) => std::ptr::from_ref(set) as usize | IS_DATA_SET,
         };
-        place.object.store(address, Ordering::Release);
-        place.key.store(key, Ordering::Release);
+        let add = || OBJECTS.add(self.key(), |object| object.0.store(address, Ordering::Release)).is_some();
+        if !add() {
+            OBJECTS.evict(self.key(), self.id as usize);
+            add();
+        }
     }
 
     /// Removes this identifier from the cache.
     pub(crate) fn forget(self) {
         let key = self.key();
-        for place in self.row() {
-            let _ = place.key.compare_exchange(key, 0, Ordering::AcqRel, Ordering::Relaxed);
-        }
+        OBJECTS.all(key).filter(|entry| entry.hold(key)).for_each(|entry| OBJECTS.remove(entry));
     }
 }
 
 /// Removes all identifiers from the cache, since HDF5 may reuse them.
 pub(crate) fn forget_all() {
-    TABLE.iter().flatten().for_each(|place| place.key.store(0, Ordering::Release));
+    OBJECTS.live().filter(|(key, entry)| entry.hold(*key)).for_each(|(_, entry)| OBJECTS.remove(entry));
 }
 
 #[cfg(test)]

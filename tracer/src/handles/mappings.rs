@@ -1,18 +1,20 @@
-//! Memory mappings (mmap) of recorded files, by address, in a fixed lock-free table. Threads that change the same range concurrently have
-//! no defined result anyway; only the table must stay consistent.
+//! Memory mappings (mmap) of recorded files, by start address. Threads that change the same range concurrently have no defined result
+//! anyway; only the table must stay consistent.
 #![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
+use crate::memory::{FixedTable, Zeroed};
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// Table entry for one mapped range.
-struct Place {
-    /// Start address of the range; 0: entry is free, 1: entry is being changed.
-    start: AtomicUsize,
+/// Mapped range, without its start address.
+struct Range {
     length: AtomicUsize,
     offset: AtomicI64,
     file: AtomicPtr<File>,
 }
+
+// SAFETY: zeros are numbers and a null pointer.
+unsafe impl Zeroed for Range {}
 
 /// File range that is mapped into memory.
 #[derive(Clone, Copy)]
@@ -27,35 +29,20 @@ pub(crate) struct Mapping {
 }
 
 const CAPACITY: usize = 1024;
-const FREE: usize = 0;
-const BUSY: usize = 1;
 /// Maximum number of mapped ranges found per look-up.
 const MOST: usize = 16;
 
-static PLACES: [Place; CAPACITY] = [const {
-    Place {
-        start: AtomicUsize::new(FREE),
-        length: AtomicUsize::new(0),
-        offset: AtomicI64::new(0),
-        file: AtomicPtr::new(std::ptr::null_mut()),
-    }
-}; CAPACITY];
-/// Index behind the last table entry that was ever used.
-static BEHIND: AtomicUsize = AtomicUsize::new(0);
+/// Mapped ranges by start address. Any may overlap a given one, so all are searched.
+static RANGES: FixedTable<Range, CAPACITY, CAPACITY> = FixedTable::new();
 
 /// Adds a mapping: `length` bytes of `file` from `offset`, mapped at address `start`. Returns false if the table is full.
 pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File) -> bool {
-    for (index, place) in PLACES.iter().enumerate() {
-        if place.start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            place.length.store(length, Ordering::Relaxed);
-            place.offset.store(offset, Ordering::Relaxed);
-            place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
-            place.start.store(start, Ordering::Release);
-            BEHIND.fetch_max(index + 1, Ordering::Release);
-            return true;
-        }
-    }
-    false
+    let added = RANGES.add(start, |range| {
+        range.length.store(length, Ordering::Relaxed);
+        range.offset.store(offset, Ordering::Relaxed);
+        range.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
+    });
+    added.is_some()
 }
 
 /// Mapped file ranges found inside a range of addresses.
@@ -114,45 +101,34 @@ pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
 
 #[inline(always)]
 fn search(start: usize, length: usize, take: bool) -> Option<Found> {
-    let behind = BEHIND.load(Ordering::Acquire);
-    if behind == 0 {
+    if RANGES.len() == 0 {
         return None;
     }
     let mut found = Found([None; MOST]);
-    search_table(&PLACES[..behind.min(CAPACITY)], start, length, take, &mut found.0).then_some(found)
+    search_table(start, length, take, &mut found.0).then_some(found)
 }
 
 /// Searches the table and fills `found` in place, since there may be little stack; returns false if nothing was found.
 #[cold]
 #[inline(never)]
-fn search_table(
-    places: &[Place],
-    start: usize,
-    length: usize,
-    take: bool,
-    found: &mut [Option<Mapping>; MOST],
-) -> bool {
+fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Mapping>; MOST]) -> bool {
     let end = start.saturating_add(length);
     let mut count = 0;
-    for place in places {
-        let at = place.start.load(Ordering::Acquire);
-        let behind = at.saturating_add(place.length.load(Ordering::Relaxed));
-        if at <= BUSY || behind <= start || at >= end || count == MOST {
-            continue;
-        }
-        if take && place.start.compare_exchange(at, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+    for (at, range) in RANGES.live() {
+        let behind = at.saturating_add(range.length.load(Ordering::Relaxed));
+        if behind <= start || at >= end || count == MOST || take && !range.hold(at) {
             continue;
         }
         // SAFETY: stored before the address; a record is never freed.
-        let Some(file) = (unsafe { place.file.load(Ordering::Relaxed).as_ref() }) else { continue };
-        let offset = place.offset.load(Ordering::Relaxed);
+        let Some(file) = (unsafe { range.file.load(Ordering::Relaxed).as_ref() }) else { continue };
+        let offset = range.offset.load(Ordering::Relaxed);
         let (from, to) = (start.max(at), end.min(behind));
         let part = |from: usize, to: usize| (from, to - from, offset.saturating_add_unsigned((from - at) as u64));
         let (part_start, length, part_offset) = part(from, to);
         found[count] = Some(Mapping { start: part_start, length, offset: part_offset, file });
         count += 1;
         if take {
-            place.start.store(FREE, Ordering::Release);
+            RANGES.remove(range);
             for (from, to) in [(at, from), (to, behind)].into_iter().filter(|(from, to)| from < to) {
                 let (start, length, offset) = part(from, to);
                 add(start, length, offset, file);

@@ -1,15 +1,17 @@
-//! Table of open MPI files, by handle. MPI libraries use few different addresses, so a small open-addressing table suffices; files that do
-//! not fit are only counted.
+//! Open MPI files, by handle. MPI libraries use few different addresses, so a small table suffices; files that do not fit are only counted.
 #![expect(unsafe_code, reason = "references into static memory")]
 
+use crate::memory::{Entry, FixedTable, Zeroed};
 use crate::ops::Op;
 use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::DatatypeRole;
 
 /// MPI file that the program has opened (MPI_File_open).
-pub(crate) struct MpiFile {
-    handle: AtomicUsize,
+pub(crate) type MpiFile = Entry<State>;
+
+/// State of an open MPI file.
+pub(crate) struct State {
     file: AtomicPtr<File>,
     details: AtomicPtr<MpiDetails>,
     /// True while the file view is the default one of MPI_File_open: all bytes from the start of the file.
@@ -21,6 +23,9 @@ pub(crate) struct MpiFile {
     /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
+
+// SAFETY: zeros are numbers, false, and null pointers.
+unsafe impl Zeroed for State {}
 
 /// State of a split collective call (between `_begin` and `_end`).
 pub(crate) struct Split {
@@ -34,31 +39,12 @@ pub(crate) struct Split {
     pub(crate) datatype: AtomicU64,
 }
 
-const CAPACITY: usize = 4096;
-/// Handle value of a table entry that was used and is free again.
-const REMOVED: usize = usize::MAX;
-
-static FILES: [MpiFile; CAPACITY] = [const {
-    MpiFile {
-        handle: AtomicUsize::new(0),
-        file: AtomicPtr::new(std::ptr::null_mut()),
-        details: AtomicPtr::new(std::ptr::null_mut()),
-        default_view: AtomicBool::new(true),
-        etype_bytes: AtomicI64::new(0),
-        size_seen: AtomicI64::new(0),
-        split: Split {
-            start: AtomicU64::new(0),
-            in_view: AtomicI64::new(0),
-            in_file: AtomicI64::new(0),
-            datatype: AtomicU64::new(0),
-        },
-    }
-}; CAPACITY];
+static FILES: FixedTable<State, 4096, 512> = FixedTable::new();
 
 impl MpiFile {
-    /// Returns the MPI file handle.
+    /// Returns the MPI file handle; 0 if the file is closed.
     pub(crate) fn handle(&self) -> usize {
-        self.handle.load(Ordering::Acquire)
+        self.key().unwrap_or(0)
     }
 
     /// Returns the recorded file of this handle.
@@ -66,24 +52,21 @@ impl MpiFile {
         // SAFETY: set before the handle, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Acquire) }
     }
-}
 
-impl MpiFile {
-    fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
+    fn details(&self) -> Option<&'static MpiDetails> {
         // SAFETY: null, or set with the handle to a record that is never freed.
-        if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
-            details.count_datatype(role, datatype);
-        }
+        unsafe { self.details.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
+        self.details().into_iter().for_each(|details| details.count_datatype(role, datatype));
     }
 
     /// Records a new file view with these datatypes.
     pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
         self.count_viewed(DatatypeRole::Etype, etype);
         self.count_viewed(DatatypeRole::Filetype, filetype);
-        // SAFETY: null, or set with the handle to a record that is never freed.
-        if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
-            details.set_view(viewed);
-        }
+        self.details().into_iter().for_each(|details| details.set_view(viewed));
     }
 
     /// Counts the memory datatype of a call that transferred data.
@@ -93,50 +76,30 @@ impl MpiFile {
     }
 }
 
-fn places(handle: usize) -> impl Iterator<Item = &'static MpiFile> {
-    let first = (handle >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
-    (0..CAPACITY).map(move |i| &FILES[(first + i) % CAPACITY])
-}
-
 /// Returns the open MPI file with this handle, if recorded.
 pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
-    for place in places(handle) {
-        match place.handle.load(Ordering::Acquire) {
-            0 => return None,
-            found if found == handle => return Some(place),
-            _ => {}
-        }
-    }
-    None
+    FILES.find(handle)
 }
 
 /// Adds `handle` as opened on `file`; returns false if the table is full.
 pub(crate) fn add(handle: usize, file: &'static File) -> bool {
-    for place in places(handle) {
-        let found = place.handle.load(Ordering::Acquire);
-        if found != 0 && found != REMOVED && found != handle {
-            continue;
-        }
-        // No other thread looks up this handle before MPI_File_open returns, so the order of stores matters only for the race for the
-        // entry.
-        if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
-            let details =
-                mpi_details_of(file).map_or(std::ptr::null_mut(), |details| std::ptr::from_ref(details).cast_mut());
-            place.details.store(details, Ordering::Release);
-            place.size_seen.store(0, Ordering::Relaxed);
-            place.split.start.store(0, Ordering::Relaxed);
-            place.default_view.store(true, Ordering::Release);
-            return true;
-        }
-    }
-    false
+    // Left over if the close was not seen.
+    remove(handle);
+    let details = mpi_details_of(file).map_or(std::ptr::null_mut(), |details| std::ptr::from_ref(details).cast_mut());
+    let added = FILES.add(handle, |opened| {
+        opened.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
+        opened.details.store(details, Ordering::Relaxed);
+        opened.size_seen.store(0, Ordering::Relaxed);
+        opened.split.start.store(0, Ordering::Relaxed);
+        opened.default_view.store(true, Ordering::Relaxed);
+    });
+    added.is_some()
 }
 
 /// Removes `handle` from the table.
 pub(crate) fn remove(handle: usize) {
-    if let Some(place) = find(handle) {
-        place.handle.store(REMOVED, Ordering::Release);
+    if let Some(opened) = find(handle).filter(|opened| opened.hold(handle)) {
+        FILES.remove(opened);
     }
 }
 
@@ -146,15 +109,18 @@ mod tests {
     use crate::registry::{Identity, find_or_add};
 
     #[test]
-    fn handles_come_and_go() {
+    fn a_handle_is_of_the_file_opened_last() {
         crate::registry::prepare_for_tests();
-        let file = find_or_add(b"/data/mpi", Identity::default()).unwrap();
-        for handle in (0x1000..0x1000 + 16 * 100).step_by(16) {
-            assert!(add(handle, file));
-        }
-        assert!(std::ptr::eq(find(0x1010).unwrap().file(), file));
+        let [first, second] =
+            [&b"/data/mpi"[..], b"/data/mpi2"].map(|path| find_or_add(path, Identity::default()).unwrap());
+        assert!(add(0x1010, first));
+        let opened = find(0x1010).unwrap();
+        opened.default_view.store(false, Ordering::Relaxed);
+        assert!(std::ptr::eq(opened.file(), first) && opened.handle() == 0x1010);
+        assert!(add(0x1010, second));
+        let opened = find(0x1010).unwrap();
+        assert!(std::ptr::eq(opened.file(), second) && opened.default_view.load(Ordering::Relaxed));
         remove(0x1010);
-        assert!(find(0x1010).is_none() && find(0x1020).is_some());
-        assert!(add(0x1010, file) && find(0x1010).is_some());
+        assert!(find(0x1010).is_none() && opened.handle() == 0);
     }
 }

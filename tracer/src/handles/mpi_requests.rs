@@ -1,37 +1,31 @@
-//! Nonblocking MPI-IO operations in progress, by request handle, in a fixed lock-free hash table. A handle is searched for in one row only,
-//! so a miss is as fast as a hit. If its row is full, an operation is recorded at submission, not at completion.
-#![expect(unsafe_code, reason = "references into static memory")]
+//! Nonblocking MPI-IO operations in progress, by request handle. If the table has no room, an operation is recorded at submission, not at
+//! completion.
+#![expect(unsafe_code, reason = "cells of held table entries")]
 
 use super::MpiFile;
+use crate::memory::{Entry, FixedTable, Zeroed};
 use crate::ops::Op;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::mem::MaybeUninit;
 
-const ROWS: usize = 128;
-const ROW: usize = 32;
+/// Nonblocking MPI-IO operation in progress. References to it exist only while a call holds it that may complete it (MPI_Wait, MPI_Test,
+/// ...).
+pub(crate) type MpiRequest = Entry<Operation>;
 
-// States of a table entry.
-const FREE: u8 = 0;
-/// Entry is being filled in.
-const TAKEN: u8 = 1;
-/// Entry holds an operation in progress.
-const LIVE: u8 = 2;
-/// Entry is held by a call that may complete the operation (MPI_Wait, MPI_Test, ...).
-const HELD: u8 = 3;
-
-/// Nonblocking MPI-IO operation in progress.
-pub(crate) struct MpiRequest {
-    state: AtomicU8,
-    handle: AtomicUsize,
-    file: AtomicPtr<MpiFile>,
-    op: AtomicPtr<Op>,
-    start: AtomicU64,
-    in_view: AtomicI64,
-    in_file: AtomicI64,
-    asked: AtomicU64,
-    /// Index in the program's array of requests; valid only while the entry is held.
-    index: AtomicU32,
-    next: AtomicPtr<MpiRequest>,
+/// Value of an [`MpiRequest`].
+pub(crate) struct Operation {
+    handle: Cell<usize>,
+    submitted: Cell<MaybeUninit<Submitted>>,
+    /// Index in the program's array of requests.
+    index: Cell<u32>,
+    /// Next request that the same call holds, or null.
+    next: Cell<*const MpiRequest>,
 }
+
+// SAFETY: zeros are numbers, a null pointer, and bytes of unknown meaning.
+unsafe impl Zeroed for Operation {}
+// SAFETY: only the thread that adds or holds an entry accesses its value.
+unsafe impl Sync for Operation {}
 
 /// Parameters of a nonblocking operation, known at submission.
 #[derive(Clone, Copy)]
@@ -45,74 +39,36 @@ pub(crate) struct Submitted {
     pub(crate) asked: u64,
 }
 
-static TABLE: [[MpiRequest; ROW]; ROWS] = [const {
-    [const {
-        MpiRequest {
-            state: AtomicU8::new(FREE),
-            handle: AtomicUsize::new(0),
-            file: AtomicPtr::new(std::ptr::null_mut()),
-            op: AtomicPtr::new(std::ptr::null_mut()),
-            start: AtomicU64::new(0),
-            in_view: AtomicI64::new(0),
-            in_file: AtomicI64::new(0),
-            asked: AtomicU64::new(0),
-            index: AtomicU32::new(0),
-            next: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }; ROW]
-}; ROWS];
-
-/// Number of table entries in use.
-static USED: AtomicUsize = AtomicUsize::new(0);
+static REQUESTS: FixedTable<Operation, 4096, WINDOW> = FixedTable::new();
+/// Number of table entries that are searched for a handle.
+const WINDOW: usize = 32;
 
 /// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete
 /// requests.
 #[inline(always)]
 pub(crate) fn none() -> bool {
-    USED.load(Ordering::Relaxed) == 0
+    REQUESTS.len() == 0
 }
 
-fn row(handle: usize) -> &'static [MpiRequest; ROW] {
-    // Handles are addresses or small integers: spread both.
-    &TABLE[handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - ROWS.trailing_zeros())]
-}
-
-/// Adds an operation under its request handle; returns false if its row is full.
+/// Adds an operation under its request handle; returns false if there is no room for it.
 pub(crate) fn add(handle: usize, what: Submitted) -> bool {
-    let free =
-        |place: &&MpiRequest| place.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    let Some(place) = row(handle).iter().find(free) else { return false };
-    place.handle.store(handle, Ordering::Relaxed);
-    place.file.store(std::ptr::from_ref(what.file).cast_mut(), Ordering::Relaxed);
-    place.op.store(std::ptr::from_ref(what.op).cast_mut(), Ordering::Relaxed);
-    place.start.store(what.start, Ordering::Relaxed);
-    place.in_view.store(what.in_view, Ordering::Relaxed);
-    place.in_file.store(what.in_file, Ordering::Relaxed);
-    place.asked.store(what.asked, Ordering::Relaxed);
-    USED.fetch_add(1, Ordering::Relaxed);
-    place.state.store(LIVE, Ordering::Release);
-    true
+    let added = REQUESTS.add(handle, |request| {
+        request.handle.set(handle);
+        request.submitted.set(MaybeUninit::new(what));
+    });
+    added.is_some()
 }
 
 impl MpiRequest {
     /// Returns the operation's parameters, as given at its submission.
     pub(crate) fn submitted(&self) -> Submitted {
-        let (file, op) = (self.file.load(Ordering::Relaxed), self.op.load(Ordering::Relaxed));
-        Submitted {
-            // SAFETY: set by `add`, to a place of a static table.
-            file: unsafe { &*file },
-            // SAFETY: set by `add`, to a static.
-            op: unsafe { &*op },
-            start: self.start.load(Ordering::Relaxed),
-            in_view: self.in_view.load(Ordering::Relaxed),
-            in_file: self.in_file.load(Ordering::Relaxed),
-            asked: self.asked.load(Ordering::Relaxed),
-        }
+        // SAFETY: set by `add`, before anybody could hold the request.
+        unsafe { self.submitted.get().assume_init() }
     }
 
     /// Returns the operation's MPI request handle.
     pub(crate) fn handle(&self) -> usize {
-        self.handle.load(Ordering::Relaxed)
+        self.handle.get()
     }
 }
 
@@ -128,11 +84,11 @@ impl Held {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;
         for (index, handle) in handles.enumerate() {
-            let Some(request) = take(handle) else { continue };
-            request.index.store(index as u32, Ordering::Relaxed);
-            request.next.store(std::ptr::null_mut(), Ordering::Relaxed);
+            let Some(request) = REQUESTS.all(handle).find(|request| request.hold(handle)) else { continue };
+            request.index.set(index as u32);
+            request.next.set(std::ptr::null());
             match last {
-                Some(last) => last.next.store(std::ptr::from_ref(request).cast_mut(), Ordering::Relaxed),
+                Some(last) => last.next.set(request),
                 None => held.first = request,
             }
             last = Some(request);
@@ -146,27 +102,18 @@ impl Held {
     }
 
     /// Releases all requests. Calls `over` with each index and request; it returns true if the operation is complete.
-    pub(crate) fn release(self, mut over: impl FnMut(usize, &'static MpiRequest) -> bool) {
+    pub(crate) fn release(self, mut over: impl FnMut(usize, &MpiRequest) -> bool) {
         let mut at = self.first;
-        // SAFETY: null or a place of the static table.
+        // SAFETY: null, or an entry of the static table, held since `take`.
         while let Some(request) = unsafe { at.as_ref() } {
-            at = request.next.load(Ordering::Relaxed);
-            if over(request.index.load(Ordering::Relaxed) as usize, request) {
-                request.state.store(FREE, Ordering::Release);
-                USED.fetch_sub(1, Ordering::Relaxed);
+            at = request.next.get();
+            if over(request.index.get() as usize, request) {
+                REQUESTS.remove(request);
             } else {
-                request.state.store(LIVE, Ordering::Release);
+                request.publish(request.handle());
             }
         }
     }
-}
-
-fn take(handle: usize) -> Option<&'static MpiRequest> {
-    row(handle).iter().find(|place| {
-        place.state.load(Ordering::Acquire) == LIVE
-            && place.handle.load(Ordering::Relaxed) == handle
-            && place.state.compare_exchange(LIVE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    })
 }
 
 #[cfg(test)]
@@ -183,9 +130,7 @@ mod tests {
         let file = find_mpi_file(0x7000).unwrap();
         let of = |start| Submitted { file, op: &MPIIO_IREAD, start, in_view: 0, in_file: 0, asked: 1 };
         assert!(none());
-        for handle in 0..500 {
-            assert!(add(0x9800_0000 + handle, of(handle as u64)));
-        }
+        assert!((0..10).all(|handle| add(0x9800_0000 + handle, of(handle as u64))));
         let handles = [1, 0x9800_0003, 2, 0x9800_0007];
         let mut found = Vec::new();
         Held::take(handles.into_iter()).release(|index, request| {
@@ -202,9 +147,8 @@ mod tests {
             true
         });
         held.release(|_, _| true);
-        Held::take((0..500).map(|handle| 0x9800_0000 + handle)).release(|_, _| true);
+        Held::take((0..10).map(|handle| 0x9800_0000 + handle)).release(|_, _| true);
         assert!(none());
-        // A full row accepts no more.
-        assert!((0..ROW).all(|_| add(5, of(0))) && !add(5, of(0)));
+        assert!((0..WINDOW).all(|_| add(5, of(0))) && !add(5, of(0)));
     }
 }

@@ -1,12 +1,12 @@
-//! Asynchronous operations in progress (aio(7), io_submit(2), io_uring), in a fixed lock-free table. The key is the control block's address
-//! or the program's user data. An operation is searched for in a few adjacent entries only, so a miss is fast too.
+//! Asynchronous operations in progress (aio(7), io_submit(2), io_uring), by the control block's address or the program's user data.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::{Manner, Placed, Sent, Since};
+use crate::memory::{Entry, FixedTable, Zeroed};
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::registry::File;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 /// Key by which the program identifies an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,13 @@ pub(crate) struct Key {
     pub(crate) owner: usize,
     /// Address of the control block, or user data, which need not be unique.
     pub(crate) mark: u64,
+}
+
+impl Key {
+    /// Returns the key of the table entry. An owner is below 2^55, so mark and table key determine it.
+    fn word(self) -> usize {
+        self.mark as usize ^ self.owner.rotate_left(8)
+    }
 }
 
 /// Asynchronous operation in progress: parameters known at its submission.
@@ -45,10 +52,11 @@ impl Pending {
     }
 }
 
-/// Table entry for one operation.
-struct Place {
-    state: AtomicU8,
-    owner: AtomicUsize,
+/// Table entry of an operation in progress.
+pub(crate) type Place = Entry<Stored>;
+
+/// Operation, as stored in the table.
+pub(crate) struct Stored {
     mark: AtomicU64,
     file: AtomicPtr<File>,
     op: AtomicPtr<Op>,
@@ -65,6 +73,9 @@ struct Place {
     settled: AtomicU64,
 }
 
+// SAFETY: zeros are numbers and null pointers.
+unsafe impl Zeroed for Stored {}
+
 /// Check done: the operation's file is known.
 const CERTAIN: u64 = 0;
 /// Check done: the operation's file is unknown.
@@ -73,52 +84,17 @@ const UNCERTAIN: u64 = 1;
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 
-// States of a table entry.
-const FREE: u8 = 0;
-/// Entry is being changed.
-const BUSY: u8 = 1;
-const LIVE: u8 = 2;
-
-const CAPACITY: usize = 4096;
-/// Number of adjacent entries that are searched for an operation.
-const WINDOW: usize = 64;
-
-static PLACES: [Place; CAPACITY] = [const {
-    Place {
-        state: AtomicU8::new(FREE),
-        owner: AtomicUsize::new(0),
-        mark: AtomicU64::new(0),
-        file: AtomicPtr::new(std::ptr::null_mut()),
-        op: AtomicPtr::new(std::ptr::null_mut()),
-        offset: AtomicI64::new(0),
-        manner: AtomicU8::new(0),
-        start: AtomicU64::new(0),
-        end_or_length: AtomicU64::new(0),
-        turn: AtomicU64::new(0),
-        descriptor: AtomicI32::new(0),
-        settled: AtomicU64::new(CERTAIN),
-    }
-}; CAPACITY];
-/// Number of table entries in use.
-static USED: AtomicUsize = AtomicUsize::new(0);
+static OPERATIONS: FixedTable<Stored, 4096, 64> = FixedTable::new();
 
 impl Place {
-    fn is(&self, key: Key) -> bool {
-        self.state.load(Ordering::Acquire) == LIVE
-            && self.mark.load(Ordering::Relaxed) == key.mark
-            && self.owner.load(Ordering::Relaxed) == key.owner
-    }
-
     /// Claims the entry for this thread if it still belongs to the operation with this key and turn.
-    fn hold(&self, key: Key, turn: u64) -> bool {
-        if self.state.compare_exchange(LIVE, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+    fn hold_turn(&self, key: Key, turn: u64) -> bool {
+        if !self.hold(key.word()) {
             return false;
         }
-        let same = self.mark.load(Ordering::Relaxed) == key.mark
-            && self.owner.load(Ordering::Relaxed) == key.owner
-            && self.turn.load(Ordering::Relaxed) == turn;
+        let same = self.mark.load(Ordering::Relaxed) == key.mark && self.turn.load(Ordering::Relaxed) == turn;
         if !same {
-            self.state.store(LIVE, Ordering::Release);
+            self.publish(key.word());
         }
         same
     }
@@ -147,33 +123,20 @@ impl Place {
             let _ = self.settled.compare_exchange(number, answer, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
-
-    fn free(&self) {
-        USED.fetch_sub(1, Ordering::Relaxed);
-        self.state.store(FREE, Ordering::Release);
-    }
 }
 
-fn window(key: Key) -> impl Iterator<Item = (usize, &'static Place)> {
-    // Keys are addresses or small numbers: spread both.
-    let mixed = (key.mark ^ (key.owner as u64).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let first = (mixed >> (u64::BITS - CAPACITY.trailing_zeros())) as usize;
-    (0..WINDOW).map(move |step| (first + step) % CAPACITY).map(|at| (at, &PLACES[at]))
+/// Iterates over the operations with this key.
+fn all(key: Key) -> impl Iterator<Item = &'static Place> {
+    OPERATIONS.all(key.word()).filter(move |place| place.mark.load(Ordering::Relaxed) == key.mark)
 }
 
-/// Returned by [`add`] if no table entry is free.
-pub(crate) const NOWHERE: u16 = u16::MAX;
+/// Returns the operation with this key and turn.
+fn find(key: Key, turn: u64) -> Option<&'static Place> {
+    all(key).find(|place| place.turn.load(Ordering::Relaxed) == turn)
+}
 
-/// Adds an operation in progress and returns the index of its table entry. Operations without a free entry are counted.
-pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
-    let free = |(_, place): &(usize, &Place)| {
-        place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    };
-    let Some((at, place)) = window(key).find(free) else {
-        Note::Asynchronous.count();
-        return NOWHERE;
-    };
-    USED.fetch_add(1, Ordering::Relaxed);
+/// Adds an operation in progress and returns its table entry. Operations without a free entry are counted.
+pub(crate) fn add(key: Key, pending: &Pending) -> Option<&'static Place> {
     let (file, number, since) = match pending.to {
         Sent::To(file) => (Some(file), CERTAIN, Since::default()),
         Sent::Untold => (None, CERTAIN, Since::default()),
@@ -184,25 +147,28 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
         Sent::Uncertain => (None, UNCERTAIN, Since::default()),
     };
     let file = file.map_or(std::ptr::null_mut(), |file| std::ptr::from_ref(file).cast_mut());
-    place.owner.store(key.owner, Ordering::Relaxed);
-    place.mark.store(key.mark, Ordering::Relaxed);
-    place.file.store(file, Ordering::Relaxed);
-    place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
-    place.offset.store(pending.offset, Ordering::Relaxed);
-    place.manner.store(pending.manner.small(), Ordering::Relaxed);
-    place.start.store(pending.start, Ordering::Relaxed);
-    let end_or_length = if key.owner == 0 { pending.end } else { pending.length };
-    place.end_or_length.store(end_or_length, Ordering::Relaxed);
-    place.turn.store(pending.turn, Ordering::Relaxed);
-    place.descriptor.store(since.number, Ordering::Relaxed);
-    place.settled.store(number, Ordering::Relaxed);
-    place.state.store(LIVE, Ordering::Release);
-    at as u16
+    let added = OPERATIONS.add(key.word(), |place| {
+        place.mark.store(key.mark, Ordering::Relaxed);
+        place.file.store(file, Ordering::Relaxed);
+        place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
+        place.offset.store(pending.offset, Ordering::Relaxed);
+        place.manner.store(pending.manner.small(), Ordering::Relaxed);
+        place.start.store(pending.start, Ordering::Relaxed);
+        let end_or_length = if key.owner == 0 { pending.end } else { pending.length };
+        place.end_or_length.store(end_or_length, Ordering::Relaxed);
+        place.turn.store(pending.turn, Ordering::Relaxed);
+        place.descriptor.store(since.number, Ordering::Relaxed);
+        place.settled.store(number, Ordering::Relaxed);
+    });
+    if added.is_none() {
+        Note::Asynchronous.count();
+    }
+    added
 }
 
 /// Adds an operation that has a control block. Earlier operations of the same block, submitted before turn `first`, are counted and
 /// dropped, since their completion was never queried.
-pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
+pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> Option<&'static Place> {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
     }
@@ -211,36 +177,32 @@ pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
 
 /// Records that an aio(7) operation was seen complete at time `end`; only the first call counts.
 pub(crate) fn seen_done(key: Key, end: u64) {
-    if USED.load(Ordering::Relaxed) == 0 {
+    if OPERATIONS.len() == 0 {
         return;
     }
-    if let Some((_, place)) = window(key).find(|(_, place)| place.is(key)) {
+    if let Some(place) = all(key).next() {
         place.settle(place.settled.load(Ordering::Relaxed));
         let _ = place.end_or_length.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// Fixes the target of the operation at index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
-pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
-    if let Some(place) = PLACES.get(usize::from(place)) {
-        let number = place.settled.load(Ordering::Acquire);
-        if place.owner.load(Ordering::Relaxed) == owner && place.turn.load(Ordering::Relaxed) == turn {
-            place.settle(number);
-        }
+/// Fixes the target of the operation in `place`: the submitting call has returned, so the kernel has resolved the descriptor.
+pub(crate) fn settle(place: &Place, owner: usize, turn: u64) {
+    let number = place.settled.load(Ordering::Acquire);
+    let key = Key { owner, mark: place.mark.load(Ordering::Relaxed) };
+    if place.is(key.word()) && place.turn.load(Ordering::Relaxed) == turn {
+        place.settle(number);
     }
 }
 
-/// Like [`settle`], for an operation whose table index is unknown.
+/// Like [`settle`], for an operation whose table entry is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
-    let found = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn);
-    found.into_iter().for_each(|(at, _)| settle(at as u16, key.owner, turn));
+    find(key, turn).into_iter().for_each(|place| settle(place, key.owner, turn));
 }
 
 /// Returns the target of an operation that was already seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
-    let (_, place) =
-        window(key).find(|(_, place)| place.is(key) && place.end_or_length.load(Ordering::Relaxed) != 0)?;
-    Some(place.sent())
+    all(key).find(|place| place.end_or_length.load(Ordering::Relaxed) != 0).map(|place| place.sent())
 }
 
 /// Removes an operation from the table and returns it; of several with this key, the one submitted first.
@@ -250,18 +212,14 @@ pub(crate) fn take(key: Key) -> Option<Pending> {
 
 /// Removes and returns the first operation with this key that was submitted before turn `behind`.
 fn take_before(key: Key, behind: u64) -> Option<Pending> {
-    while USED.load(Ordering::Acquire) != 0 {
+    while OPERATIONS.len() > 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
-        let (turn, place) = window(key)
-            .map(|(_, place)| place)
-            .filter(|place| place.is(key))
-            .map(with_turn)
-            .min_by_key(|(turn, _)| *turn)?;
+        let (turn, place) = all(key).map(with_turn).min_by_key(|(turn, _)| *turn)?;
         if turn >= behind {
             return None;
         }
-        if place.hold(key, turn) {
-            return Some(taken(place));
+        if place.hold_turn(key, turn) {
+            return Some(taken(place, key));
         }
     }
     None
@@ -280,14 +238,14 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
 
 /// Removes the operation with this key and turn from the table and returns it.
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
-    let (_, place) = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
-    place.hold(key, turn).then(|| taken(place))
+    find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }
 
-fn taken(place: &'static Place) -> Pending {
+/// Removes an operation that this thread holds, and returns it.
+fn taken(place: &'static Place, key: Key) -> Pending {
     let op = place.op.load(Ordering::Relaxed);
     let end_or_length = place.end_or_length.load(Ordering::Relaxed);
-    let has_owner = place.owner.load(Ordering::Relaxed) != 0;
+    let has_owner = key.owner != 0;
     let pending = Pending {
         to: place.sent(),
         // SAFETY: stored before the place was live, a static.
@@ -299,25 +257,24 @@ fn taken(place: &'static Place) -> Pending {
         end: if has_owner { 0 } else { end_or_length },
         turn: place.turn.load(Ordering::Relaxed),
     };
-    place.free();
+    OPERATIONS.remove(place);
     pending
 }
 
 /// Returns the number of asynchronous operations in the table.
 pub(crate) fn waiting() -> u64 {
-    USED.load(Ordering::Relaxed) as u64
+    OPERATIONS.len() as u64
 }
 
 /// Counts and drops all operations submitted to `owner`, since their completion will never be queried.
 pub(crate) fn abandon(owner: usize) {
-    if USED.load(Ordering::Acquire) == 0 {
+    if OPERATIONS.len() == 0 {
         return;
     }
-    for place in &PLACES {
-        let of_owner = place.state.load(Ordering::Acquire) == LIVE && place.owner.load(Ordering::Relaxed) == owner;
+    for (_, place) in OPERATIONS.live() {
         let key = Key { owner, mark: place.mark.load(Ordering::Relaxed) };
-        if of_owner && place.hold(key, place.turn.load(Ordering::Relaxed)) {
-            place.free();
+        if place.is(key.word()) && place.hold_turn(key, place.turn.load(Ordering::Relaxed)) {
+            OPERATIONS.remove(place);
             Note::Asynchronous.count();
         }
     }
@@ -325,11 +282,7 @@ pub(crate) fn abandon(owner: usize) {
 
 /// Drops all operations in a forked child, since they belong to its parent.
 pub(crate) fn forget_all() {
-    if USED.load(Ordering::Relaxed) == 0 {
-        return;
-    }
-    PLACES.iter().for_each(|place| place.state.store(FREE, Ordering::Relaxed));
-    USED.store(0, Ordering::Relaxed);
+    OPERATIONS.clear(|_| ());
 }
 
 #[cfg(test)]
@@ -355,11 +308,6 @@ mod tests {
         assert_eq!([0; 2].map(|_| take(key).unwrap().turn), [1, 3]);
         assert_eq!(waiting(), 1);
         abandon(7);
-        assert_eq!(waiting(), 0);
-        for mark in 0..1000 {
-            add(Key { owner: 1, mark: mark * 64 }, &of(mark));
-        }
-        assert!((0..1000).all(|mark| take(Key { owner: 1, mark: mark * 64 }).is_some_and(|found| found.turn == mark)));
         assert_eq!(waiting(), 0);
     }
 }

@@ -1,17 +1,18 @@
-//! Table of known io_uring rings, fixed and lock-free: queue progress, registered files, and the tracer's own mapping of rings that are
-//! used through system calls.
+//! Known io_uring rings, by name: queue progress, registered files, and the tracer's own mapping of rings that are used through system
+//! calls.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
-use super::Manner;
-use crate::memory::{self, Table};
-use crate::registry::File;
+use super::Used;
+use crate::memory::{self, Entry, FixedTable, Table, Zeroed};
+use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// io_uring ring of the program.
-pub(crate) struct Ring {
-    /// Value of the ring's [`Name`]. 0: entry is free; 1: entry is being changed.
-    name: AtomicUsize,
+pub(crate) type Ring = Entry<State>;
+
+/// State of a ring.
+pub(crate) struct State {
     /// Unique ID of the ring, since names are reused; identifies the owner of pending operations.
     owner: AtomicUsize,
     /// Number of submission queue entries seen so far; its lower half is the queue's own index.
@@ -24,9 +25,12 @@ pub(crate) struct Ring {
     users: AtomicU32,
     /// The tracer's mapping of the ring, or null.
     mapped: AtomicPtr<Mapped>,
-    files: AtomicPtr<AtomicPtr<File>>,
-    file_room: AtomicUsize,
+    /// Registered files by index: words of [`Used`], [`UNKNOWN`], or [`NOT_RECORDED`]. Null before the first registration.
+    files: AtomicPtr<AtomicUsize>,
 }
+
+// SAFETY: zeros are numbers, false, and null pointers.
+unsafe impl Zeroed for State {}
 
 /// Storage for data of module `hooks` about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
@@ -47,8 +51,7 @@ impl Name {
     fn value(self) -> usize {
         match self {
             Self::Address(address) => address,
-            // No address is this small.
-            Self::Descriptor(number) => number as usize + FIRST_DESCRIPTOR,
+            Self::Descriptor(number) => number as usize,
         }
     }
 }
@@ -57,40 +60,23 @@ impl Name {
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
     /// Recorded file, with its open flags.
-    Recorded(&'static File, Manner),
+    Recorded(Used),
     /// File that is not recorded, or no file at this index.
     NotRecorded,
     /// Unknown, because the tracer did not see the registration.
     Unknown,
 }
 
-const FREE: usize = 0;
-const BUSY: usize = 1;
-const FIRST_DESCRIPTOR: usize = 2;
+/// Upper bound of descriptor numbers. No mapping has an address this small.
 const HIGHEST_DESCRIPTOR: usize = 1 << 24;
 const CAPACITY: usize = 128;
 /// Maximum number of registered files tracked per ring.
 const MOST_FILES: usize = 1 << 15;
-const NOT_RECORDED: *mut File = std::ptr::without_provenance_mut(1);
-/// Mask of the low bits of a file pointer, which hold the file's open flags.
-const MANNERS: usize = 7;
-const _: () = assert!(align_of::<File>() > MANNERS);
+const UNKNOWN: usize = 0;
+/// No address of a file is this small.
+const NOT_RECORDED: usize = 1;
 
-static RINGS: [Ring; CAPACITY] = [const {
-    Ring {
-        name: AtomicUsize::new(FREE),
-        owner: AtomicUsize::new(0),
-        submitted: AtomicU64::new(0),
-        completed: AtomicU32::new(0),
-        lossy: AtomicBool::new(false),
-        users: AtomicU32::new(0),
-        mapped: AtomicPtr::new(std::ptr::null_mut()),
-        files: AtomicPtr::new(std::ptr::null_mut()),
-        file_room: AtomicUsize::new(0),
-    }
-}; CAPACITY];
-/// Index behind the last table entry that was ever used.
-static BEHIND: AtomicUsize = AtomicUsize::new(0);
+static RINGS: FixedTable<State, CAPACITY, CAPACITY> = FixedTable::new();
 static OWNERS: AtomicUsize = AtomicUsize::new(1);
 
 /// Records of mapped rings.
@@ -119,53 +105,41 @@ pub(crate) fn unseen() -> u64 {
     descriptors(0, u32::MAX).filter_map(|ring| ring.with_any_mapping(|mapped| unseen(ring, mapped))).sum()
 }
 
-fn used() -> &'static [Ring] {
-    &RINGS[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]
-}
-
-/// True if the program has or had any ring.
+/// True if the program has any ring.
 pub(crate) fn any() -> bool {
-    BEHIND.load(Ordering::Relaxed) != 0
+    RINGS.len() > 0
 }
 
 /// Returns the ring with this name.
 pub(crate) fn find(name: Name) -> Option<&'static Ring> {
-    used().iter().find(|ring| ring.name.load(Ordering::Acquire) == name.value())
+    RINGS.find(name.value())
 }
 
 /// Adds a ring whose queues have reached the indices `submitted` and `completed`.
 pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mapped) -> Option<&'static Ring> {
-    for (index, ring) in RINGS.iter().enumerate() {
-        if ring.name.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            // Contexts of io_submit(2) are page addresses, which are never odd.
-            ring.owner.store(OWNERS.fetch_add(2, Ordering::Relaxed), Ordering::Relaxed);
-            ring.submitted.store(submitted.into(), Ordering::Relaxed);
-            ring.completed.store(completed, Ordering::Relaxed);
-            ring.lossy.store(false, Ordering::Relaxed);
-            ring.mapped.store(mapped, Ordering::Relaxed);
-            ring.name.store(name.value(), Ordering::Release);
-            BEHIND.fetch_max(index + 1, Ordering::Release);
-            return Some(ring);
-        }
-    }
-    None
+    RINGS.add(name.value(), |ring| {
+        // Contexts of io_submit(2) are page addresses, which are never odd.
+        ring.owner.store(OWNERS.fetch_add(2, Ordering::Relaxed), Ordering::Relaxed);
+        ring.submitted.store(submitted.into(), Ordering::Relaxed);
+        ring.completed.store(completed, Ordering::Relaxed);
+        ring.lossy.store(false, Ordering::Relaxed);
+        ring.mapped.store(mapped, Ordering::Relaxed);
+    })
 }
 
 /// Returns the rings used through system calls whose descriptors are in `first`..=`last`.
 pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
-    used().iter().filter(move |ring| {
-        let number = ring.name.load(Ordering::Acquire).wrapping_sub(FIRST_DESCRIPTOR);
-        number < HIGHEST_DESCRIPTOR && (first as usize..=last as usize).contains(&number)
-    })
+    let asked = move |number: &usize| *number < HIGHEST_DESCRIPTOR && (first as usize..=last as usize).contains(number);
+    RINGS.live().filter(move |(number, _)| asked(number)).map(|(_, ring)| ring)
 }
 
 /// Forgets all rings in a forked child: ring mappings are not inherited.
 pub(crate) fn forget_all() {
-    for ring in used() {
+    RINGS.clear(|ring| {
         // Threads that used the ring do not exist here.
         ring.users.store(0, Ordering::Relaxed);
-        ring.free();
-    }
+        ring.forget_files();
+    });
 }
 
 impl Ring {
@@ -207,20 +181,20 @@ impl Ring {
 
     /// Runs `work` on the tracer's mapping of the ring, which stays mapped meanwhile; `None` if the ring no longer exists.
     pub(crate) fn with_mapping<T>(&self, name: Name, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
-        self.with_mapping_of(|there| there == name.value(), work)
+        self.with_mapping_if(|ring| ring.is(name.value()), work)
     }
 
     /// Like [`Self::with_mapping`], for whatever ring currently uses this table entry.
     pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
-        self.with_mapping_of(|there| there != FREE && there != BUSY, work)
+        self.with_mapping_if(|ring| ring.key().is_some(), work)
     }
 
-    /// Runs `work` on the mapping if `is_it` accepts the ring's name. Protocol: the reader announces itself, then checks that the ring
+    /// Runs `work` on the mapping if `is_it` accepts the ring by its name. Protocol: the reader announces itself, then checks that the ring
     /// exists. The thread that ends the ring marks it as gone, then checks for readers. SeqCst puts all four accesses in one order, so at
     /// least one side sees the other.
-    fn with_mapping_of<T>(&self, is_it: impl FnOnce(usize) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
+    fn with_mapping_if<T>(&self, is_it: impl FnOnce(&Self) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.users.fetch_add(1, Ordering::SeqCst);
-        let result = if is_it(self.name.load(Ordering::SeqCst)) {
+        let result = if is_it(self) {
             // SAFETY: null, or a record in reserved memory that is reused and never freed.
             unsafe { self.mapped.load(Ordering::Acquire).as_ref() }.map(work)
         } else {
@@ -233,76 +207,51 @@ impl Ring {
     /// Ends the ring. `unmap` releases the tracer's mapping unless another thread is reading it, in which case it stays mapped for good.
     /// Does nothing if another thread has ended the ring.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
-        let name = self.name.load(Ordering::Acquire);
-        let there = name != FREE && name != BUSY;
-        if !there || self.name.compare_exchange(name, BUSY, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        if !self.key().is_some_and(|name| self.hold(name)) {
             return;
         }
-        // SAFETY: as in `with_mapping_of`.
+        // SAFETY: as in `with_mapping_if`.
         let mapped = unsafe { self.mapped.swap(std::ptr::null_mut(), Ordering::AcqRel).as_ref() };
         if let Some(mapped) = mapped.filter(|_| self.users.load(Ordering::SeqCst) == 0) {
             unmap(mapped);
         }
-        self.free();
-    }
-
-    fn free(&self) {
         self.forget_files();
-        self.name.store(FREE, Ordering::Release);
+        RINGS.remove(self);
     }
 
     /// Returns the file registered with the ring at index `at`.
     pub(crate) fn file(&self, at: usize) -> Registered {
-        let Some(place) = self.place(at) else { return Registered::Unknown };
-        let file = place.load(Ordering::Acquire);
-        if file.is_null() {
-            return Registered::Unknown;
+        match self.files().get(at).map_or(UNKNOWN, |place| place.load(Ordering::Acquire)) {
+            NOT_RECORDED => Registered::NotRecorded,
+            word => NonZero::new(word).map_or(Registered::Unknown, |word| Registered::Recorded(Used(word))),
         }
-        if file == NOT_RECORDED {
-            return Registered::NotRecorded;
-        }
-        let manner = Manner::of_small((file.addr() & MANNERS) as u8);
-        // SAFETY: neither null nor the mark: a record that is never freed, with its open flags in the low bits.
-        Registered::Recorded(unsafe { &*file.map_addr(|address| address & !MANNERS) }, manner)
     }
 
     /// Records the file registered at index `at`; `None` for a file that is not recorded.
-    pub(crate) fn set_file(&self, at: usize, file: Option<(&'static File, Manner)>) {
+    pub(crate) fn set_file(&self, at: usize, file: Option<Used>) {
         self.make_room(at);
-        if let Some(place) = self.place(at) {
-            let with = |(file, manner): (_, Manner)| {
-                std::ptr::from_ref::<File>(file).cast_mut().map_addr(|address| address | usize::from(manner.small()))
-            };
-            place.store(file.map_or(NOT_RECORDED, with), Ordering::Release);
+        if let Some(place) = self.files().get(at) {
+            place.store(file.map_or(NOT_RECORDED, |used| used.0.get()), Ordering::Release);
         }
     }
 
     /// Marks all registered files as unknown.
     pub(crate) fn forget_files(&self) {
-        for at in 0..self.file_room.load(Ordering::Acquire) {
-            if let Some(place) = self.place(at) {
-                place.store(std::ptr::null_mut(), Ordering::Relaxed);
-            }
-        }
+        self.files().iter().for_each(|place| place.store(UNKNOWN, Ordering::Relaxed));
     }
 
-    fn place(&self, at: usize) -> Option<&'static AtomicPtr<File>> {
-        if at >= self.file_room.load(Ordering::Acquire) {
-            return None;
+    fn files(&self) -> &'static [AtomicUsize] {
+        let start = self.files.load(Ordering::Acquire);
+        if start.is_null() {
+            return &[];
         }
-        // SAFETY: inside the reservation, which is never released.
-        let place = unsafe { self.files.load(Ordering::Relaxed).add(at) };
-        // SAFETY: mapped; all zeros are a valid record.
-        Some(unsafe { &*place })
+        // SAFETY: mapped by `make_room` with this size and never unmapped; zeros are numbers.
+        unsafe { std::slice::from_raw_parts(start, MOST_FILES) }
     }
 
     fn make_room(&self, at: usize) {
-        if at < MOST_FILES && self.file_room.load(Ordering::Relaxed) == 0 {
-            let start = memory::map(MOST_FILES * size_of::<AtomicPtr<File>>());
-            if !start.is_null() {
-                self.files.store(start.cast(), Ordering::Relaxed);
-                self.file_room.store(MOST_FILES, Ordering::Release);
-            }
+        if at < MOST_FILES && self.files().is_empty() {
+            self.files.store(memory::map(MOST_FILES * size_of::<AtomicUsize>()).cast(), Ordering::Release);
         }
     }
 }
@@ -313,6 +262,11 @@ mod tests {
 
     /// Lock that serializes the tests, since all tests of the process share the table.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    fn atomic(word: &usize) -> &AtomicUsize {
+        // SAFETY: a word of a record, which others may write to meanwhile.
+        unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) }
+    }
 
     /// Test: threads read a ring's mapping while others end the ring and set up the next one.
     #[test]
@@ -327,13 +281,8 @@ mod tests {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
                         for ring in descriptors(1 << 20, 1 << 20) {
-                            ring.with_any_mapping(|mapped| {
-                                for word in mapped {
-                                    // SAFETY: a word of the record, which others may write to meanwhile.
-                                    let word = unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) };
-                                    assert_eq!(word.load(Ordering::Relaxed), THERE);
-                                }
-                            });
+                            let is_there = |word: &usize| atomic(word).load(Ordering::Relaxed) == THERE;
+                            assert_ne!(ring.with_any_mapping(|mapped| mapped.iter().all(is_there)), Some(false));
                         }
                     }
                 });
@@ -341,13 +290,7 @@ mod tests {
             for _ in 0..20_000 {
                 let record = Box::into_raw(Box::new([THERE; 24]));
                 let ring = add(rings, 0, 0, record).unwrap();
-                ring.end(|mapped| {
-                    for word in mapped {
-                        // SAFETY: as above.
-                        let word = unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) };
-                        word.store(GONE, Ordering::Relaxed);
-                    }
-                });
+                ring.end(|mapped| mapped.iter().for_each(|word| atomic(word).store(GONE, Ordering::Relaxed)));
                 assert!(ring.with_any_mapping(|_| ()).is_none());
             }
             stop.store(true, Ordering::Relaxed);

@@ -113,6 +113,11 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
+    /// Returns the file without open flags.
+    pub(crate) fn plain(file: &'static File) -> Option<Self> {
+        NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
+    }
+
     #[inline(always)]
     pub(crate) fn file(self) -> &'static File {
         let file = std::ptr::with_exposed_provenance::<File>(self.0.get() & !FLAGS);

@@ -4,8 +4,7 @@
 #![expect(unsafe_code, reason = "a pointer to a count in the spool's header")]
 
 use super::{PAGE_BYTES, clear, commit, reserve, unmap};
-use crate::blocking::Blocked;
-use crate::tls;
+use crate::exclusive::Exclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -15,11 +14,9 @@ pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// Identifier of the thread that is making more of an area's memory usable (backing it), or 0. Only one thread at a time: file systems
-/// without fallocate get zeros written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk.
-static BACKING: AtomicUsize = AtomicUsize::new(0);
-/// Maximum number of attempts to become the only thread that makes memory usable, nearly all 1 ms apart: the disk may be busy.
-const MOST_WAITS: u32 = 2_000;
+/// Lock for making more of an area's memory usable (backing it). Only one thread at a time: file systems without fallocate get zeros
+/// written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk. The disk may be busy for 2 s.
+static BACKING: Exclusive = Exclusive::new(2_000);
 
 /// Minimum number of bytes made usable at once; growth is by doubling. If that much is refused, private memory grows by whole pages.
 const LEAST_STEP: usize = 64 << 10;
@@ -62,33 +59,13 @@ pub(crate) fn back_by(back: Back) {
 
 /// Releases, in a forked child, the lock for allocating memory to areas if another thread held it: that thread does not exist in the child.
 pub(super) fn after_fork() {
-    if BACKING.load(Ordering::Relaxed) != tls::number() {
-        BACKING.store(0, Ordering::Relaxed);
-    }
+    BACKING.after_fork();
 }
 
 /// Calls the function `each` for every area that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
     // SAFETY: null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
-}
-
-/// Runs `work` while no other thread makes memory usable and no signal handler can interrupt. `None` if another thread takes too long, or
-/// if a handler of a synchronous signal has interrupted this very work.
-fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let me = tls::number();
-    let _blocked = Blocked::all();
-    let mut waited = 0;
-    while let Err(other) = BACKING.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
-        waited += 1;
-        if other == me || waited > MOST_WAITS {
-            return None;
-        }
-        if waited < 100 { crate::threads::give_way() } else { crate::threads::pause(1_000_000) }
-    }
-    let result = work();
-    BACKING.store(0, Ordering::Release);
-    Some(result)
 }
 
 impl Area {
@@ -221,7 +198,7 @@ impl Area {
     #[cold]
     #[inline(never)]
     fn back(&self, end: usize) -> bool {
-        alone(|| self.back_alone(end)).unwrap_or(false)
+        BACKING.run(|| self.back_alone(end)).unwrap_or(false)
     }
 
     fn is_lent(&self) -> bool {
@@ -262,7 +239,7 @@ impl Area {
 
     /// Releases unused address space, down to 1/`divisor` of the capacity. The only visible effect is that the area is full earlier.
     pub(super) fn shrink(&self, divisor: usize) {
-        alone(|| {
+        BACKING.run(|| {
             let capacity = self.capacity.load(Ordering::Relaxed);
             let own = self.own_capacity.load(Ordering::Relaxed);
             if self.is_lent() {

@@ -10,12 +10,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod area;
+mod fixed_table;
 mod heap;
 mod limits;
 mod loan;
 mod table;
 
 pub(crate) use area::{Area, Lent, back_by};
+pub(crate) use fixed_table::{Entry, FixedTable, Zeroed};
 pub(crate) use limits::{is_scarce, keep_out_of_locks, look_at_limits, make_room_for, scale, soft_limit, unlock};
 pub(crate) use loan::{LOAN_BYTES, Loan};
 pub(crate) use table::{Bytes, Record, Table};

@@ -1,15 +1,15 @@
 //! The spool file: created, allocated piece by piece as it is used, and removed. No descriptor stays open, since descriptor numbers belong
 //! to the program. On tmpfs(5) pieces are allocated by touching the mapping, without any descriptor: a thread of the program may assign any
 //! number to a file of its own at any time (dup2(2)). On other file systems the file is opened for each piece.
-#![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
+#![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2)")]
 
-use super::identity::{Identity, close, open};
 use super::place;
 use crate::budget::Piece;
 use crate::config::{self, Spool};
 use crate::errno;
 use crate::held;
 use crate::memory;
+use crate::own_file::{self, Identity, close, open, unlink};
 use crate::process;
 use crate::random;
 use crate::say::say;
@@ -82,13 +82,18 @@ const LEAST_POPULATED: usize = 64 << 10;
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure.
-pub(super) fn make(length: usize) -> Option<*mut u8> {
+/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure. `reserve`: reserves the budget
+/// before anything is allocated, once the directory exists. Returns the start of the mapping and the result of `reserve`.
+pub(super) fn make<T>(length: usize, reserve: impl FnOnce() -> T) -> Option<(*mut u8, T)> {
     let saved = errno::save();
-    let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
+    let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| {
+        make_directory(&directory)?;
+        let reserved = reserve();
+        Ok((make_in(&directory, length)?, reserved))
+    });
     saved.restore();
     match made {
-        Ok(start) => Some(start),
+        Ok(made) => Some(made),
         Err((path, error)) => {
             say_why(path.as_deref(), error);
             None
@@ -113,7 +118,6 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     if length as u64 > process::size_limit() {
         return Err((None, libc::EFBIG));
     }
-    make_directory(directory)?;
     // The first spool stays mapped; a second one is never replaced by a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
@@ -304,13 +308,6 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-/// Removes the file at `path`; true if it existed.
-pub(super) fn unlink(path: &CStr) -> bool {
-    let (at, name) = held::at(path);
-    // SAFETY: the name is NUL-terminated.
-    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
-}
-
 /// Returns the NUL-terminated path of the spool in use.
 pub(super) fn path() -> Option<&'static [u8]> {
     // SAFETY: null, or a leaked string.
@@ -374,10 +371,7 @@ pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
 /// another user.
 fn known_of(path: &CStr) -> Option<(u64, u64)> {
     let file = open(path, 0).ok()?;
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
+    let is_own = own_file::own(file).is_some();
     let words = |words: &mut [u64], at: usize| {
         let length = size_of_val(words);
         // SAFETY: the buffer is the caller's, and any bits are valid for `u64`.
@@ -387,9 +381,8 @@ fn known_of(path: &CStr) -> Option<(u64, u64)> {
     let (mut magic, mut known_bytes) = ([0_u64; 1], [0_u64; 2]);
     let is_read = words(&mut magic, header::MAGIC) && words(&mut known_bytes, header::BUDGET_JOB);
     close(file);
-    let is_ours = known && stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == crate::job::effective_user();
     let [job, bytes] = known_bytes;
-    (is_ours && is_read && magic == [MAGIC]).then_some((job, bytes))
+    (is_own && is_read && magic == [MAGIC]).then_some((job, bytes))
 }
 
 /// Suffix of a spool file whose content is in a trace, and which is needed only if a call of exec(3) fails.

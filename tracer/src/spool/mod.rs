@@ -6,7 +6,6 @@
 
 mod file;
 mod header;
-mod identity;
 pub(crate) mod journal;
 mod place;
 pub(crate) mod spill;
@@ -164,12 +163,6 @@ const SCRATCHES: usize = 1 << 15;
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
-    // Reserves the budget before anything is allocated.
-    let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
-        [FIRST_BYTES; 4]
-    } else {
-        LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES))
-    };
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(journal_bytes / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);
@@ -177,7 +170,14 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
     sizes[Part::Staging as usize] = page(staging::PLACES * staging::BYTES);
     sizes[Part::Meetings as usize] = page(meetings_bytes);
-    let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
+    let reserve = || budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64);
+    let Some((start, is_whole)) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>(), reserve) else {
+        return false;
+    };
+    let firsts = match is_whole {
+        true => [FIRST_BYTES; 4],
+        false => LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES)),
+    };
     let clock = clock::base();
     let [mut journal, mut arena, mut scratch, mut folded, staging, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);

@@ -2,10 +2,10 @@
 //! block, which holds some two thousand calls, and no descriptor stays open.
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
-use super::identity::{Identity, close};
 use super::{file, place};
 use crate::budget::Piece;
 use crate::errno;
+use crate::own_file::{self, Identity, close};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -145,7 +145,7 @@ pub(crate) fn remove() {
     // SAFETY: null, or a leaked string.
     if let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         let saved = errno::save();
-        file::unlink(path);
+        own_file::unlink(path);
         saved.restore();
     }
     Piece::Segments.give_back(LENGTH.load(Ordering::Relaxed));

@@ -17,37 +17,53 @@ fn place(name: &str) -> PathBuf {
     place
 }
 
+/// Maximum wait for the lock in these tests, in ms.
+const MOST: u32 = 100;
+const WAIT: Duration = Duration::from_millis(MOST as u64);
+
 impl Quota {
-    /// Changes the number of reserved bytes, waiting as long as allowed and creating everything that is missing.
-    fn asked(&self, change: impl FnOnce(u64) -> u64) -> Result<(u64, u64), Trouble> {
-        self.change(Making::All, Patience::Waits(MOST_WAITS), change)
+    /// Sets the number of bytes reserved for this handle, creating a missing file, and returns the number in the file, 0 without a file.
+    fn set(&self, own: u64) -> Result<u64, Trouble> {
+        self.change(true, &mut { MOST }, |_, _| own).map(|()| self.in_file())
+    }
+
+    fn in_file(&self) -> u64 {
+        let bytes = std::fs::read(self.path.to_str().unwrap()).unwrap_or_default();
+        bytes.get(16..).map_or(0, |reserved| u64::from_le_bytes(reserved.try_into().unwrap()))
     }
 }
 
+/// Returns a handle like that of a process of its own.
 fn quota(place: &Path) -> Quota {
-    Quota::new(CString::new(place.to_str().unwrap()).unwrap(), "quota", 7).unwrap()
+    Quota::new(CString::new(place.to_str().unwrap()).unwrap(), "quota", 7, 100, 100).unwrap()
 }
 
 #[test]
 fn a_pot_keeps_its_number() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("number");
-    let below = place.join("spools");
-    let one = quota(&below);
-    assert_eq!(one.asked(|reserved| reserved + 5), Ok((0, 5)));
-    assert_eq!(one.asked(|reserved| reserved + 6), Ok((5, 11)));
-    let about = below.join("quota").metadata().unwrap();
-    assert_eq!((about.mode() & 0o777, about.len(), below.metadata().unwrap().mode() & 0o777), (0o600, 32, 0o700));
+    let (one, other, path) = (quota(&place), quota(&place), place.join("quota"));
+    assert_eq!((one.set(5), other.set(6), one.set(7)), (Ok(5), Ok(11), Ok(13)));
+    let about = path.metadata().unwrap();
+    assert_eq!((about.mode() & 0o777, about.len()), (0o600, 24));
+    let free = |quota: &Quota| {
+        let mut known = (0, 0);
+        let done = quota.change(true, &mut 0, |have, free| {
+            known = (have, free);
+            have
+        });
+        done.map(|()| known)
+    };
+    assert_eq!((free(&one), free(&quota(&place))), (Ok((7, 87)), Ok((0, 87))));
     // The file is deleted when nothing is reserved.
-    assert_eq!(one.asked(|_| 0), Ok((11, 0)));
-    assert!(!below.join("quota").exists());
-    assert_eq!(one.asked(|reserved| reserved + 3), Ok((0, 3)));
-    // A deleted file restarts at 0; a file of another job is rejected.
-    std::fs::remove_file(below.join("quota")).unwrap();
-    assert_eq!(one.asked(|reserved| reserved), Ok((0, 0)));
-    assert_eq!(one.asked(|reserved| reserved + 1), Ok((0, 1)));
-    assert_eq!(Quota { job: 8, ..quota(&below) }.asked(|_| 1), Err(Trouble::ForGood));
-    assert_eq!(one.asked(|reserved| reserved + 1), Ok((1, 2)));
+    assert_eq!((one.set(0), other.set(0)), (Ok(6), Ok(0)));
+    assert!(!path.exists());
+    // A deleted file restarts with what its processes have; a file of another job is rejected.
+    assert_eq!(one.set(3), Ok(3));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((free(&one), one.set(4), other.set(1)), (Ok((3, 97)), Ok(4), Ok(5)));
+    assert_eq!(Quota { job: 8, ..quota(&place) }.set(1), Err(Trouble::ForGood));
+    assert_eq!(one.set(5), Ok(6));
     std::fs::remove_dir_all(place).unwrap();
 }
 
@@ -82,7 +98,7 @@ fn what_others_put_there_is_left_alone() {
             }
         }
         let before = path.symlink_metadata().unwrap();
-        assert_eq!(quota.asked(|_| 1), Err(Trouble::ForGood), "{planted}");
+        assert_eq!(quota.set(1), Err(Trouble::ForGood), "{planted}");
         let after = path.symlink_metadata().unwrap();
         assert_eq!((before.len(), before.ino()), (after.len(), after.ino()), "{planted}");
         assert_eq!((other.metadata().unwrap().len(), place.join("nothing").exists()), (0, false), "{planted}");
@@ -101,16 +117,16 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("locked");
     let quota = quota(&place);
-    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
-    let held = Opened::open(&quota.path, 0).unwrap();
-    held.wait_for_lock(&mut 0).unwrap();
+    assert_eq!(quota.set(9), Ok(9));
+    let held = Opened::open(&quota.path, false).unwrap();
+    held.lock(&mut 0).unwrap();
     errno::set(4711);
-    assert_eq!((quota.asked(|_| 10), errno::save().value()), (Err(Trouble::ForNow), 4711));
+    assert_eq!((quota.set(10), errno::save().value(), quota.reserved()), (Err(Trouble::ForNow), 4711, 9));
     // A copy of the descriptor, as in a forked child, does not keep the lock.
     // SAFETY: the descriptor is ours.
-    let copy = unsafe { libc::dup(held.file) };
+    let copy = unsafe { libc::dup(held.0) };
     drop(held);
-    assert_eq!(quota.asked(|_| 10), Ok((9, 10)));
+    assert_eq!(quota.set(10), Ok(10));
     // SAFETY: as above.
     unsafe { libc::close(copy) };
     std::fs::remove_dir_all(place).unwrap();
@@ -134,8 +150,6 @@ fn shortest<T: PartialEq + std::fmt::Debug>(call: impl Fn() -> T) -> (T, Duratio
     (0..5).map(|_| one()).min_by_key(|(_, took)| *took).unwrap()
 }
 
-const WAIT: Duration = Duration::from_millis(MOST_WAITS as u64);
-
 #[test]
 fn somebody_elses_lock_is_not_waited_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +165,7 @@ fn somebody_elses_lock_is_not_waited_for() {
             std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
         }
         let held = hold(&path);
-        let (done, took) = shortest(|| quota.asked(|_| 1));
+        let (done, took) = shortest(|| quota.set(1));
         assert!(done == Err(Trouble::ForGood) && took < WAIT, "{is_owner} {done:?} {took:?}");
         drop(held);
         std::fs::remove_file(&path).unwrap();
@@ -164,14 +178,15 @@ fn who_need_not_have_an_answer_does_not_wait() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("patience");
     let quota = quota(&place);
-    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
+    assert_eq!(quota.set(9), Ok(9));
     let held = hold(&place.join("quota"));
-    let (done, took) = shortest(|| quota.change(Making::All, Patience::Hardly, |_| 1));
+    let (done, took) = shortest(|| quota.change(true, &mut 0, |_, _| 1));
     assert!(done == Err(Trouble::ForNow) && took < WAIT, "{done:?} {took:?}");
-    let (done, took) = shortest(|| quota.asked(|_| 1));
-    assert!(done == Err(Trouble::ForNow) && took >= WAIT, "{done:?} {took:?}");
+    let mut waits = MOST;
+    let (begun, done) = (Instant::now(), quota.change(true, &mut waits, |_, _| 1));
+    assert!(done == Err(Trouble::ForNow) && waits == 0 && begun.elapsed() >= WAIT, "{done:?} {waits}");
     drop(held);
-    assert_eq!(quota.change(Making::All, Patience::Hardly, |_| 1), Ok((9, 1)));
+    assert_eq!((quota.change(true, &mut waits, |_, _| 1), quota.in_file()), (Ok(()), 1));
     std::fs::remove_dir_all(place).unwrap();
 }
 
@@ -180,17 +195,17 @@ fn a_forked_child_has_no_pot_open_that_another_thread_waits_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("forked");
     let quota = quota(&place);
-    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
+    assert_eq!(quota.set(9), Ok(9));
     let held = hold(&place.join("quota"));
-    let waits = Opened::open(&quota.path, 0).unwrap();
+    let waits = Opened::open(&quota.path, false).unwrap();
     // SAFETY: the child calls nothing but system calls.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        in_child();
+        quota.in_child();
         // SAFETY: no preconditions.
-        let is_closed = unsafe { libc::fcntl(waits.file, libc::F_GETFD) } == -1;
+        let is_closed = unsafe { libc::fcntl(waits.0, libc::F_GETFD) } == -1;
         // SAFETY: ends the child, which has nothing to clean up.
-        unsafe { libc::_exit(i32::from(!is_closed)) };
+        unsafe { libc::_exit(i32::from(!is_closed || quota.reserved() != 0)) };
     }
     let mut status = 0;
     // SAFETY: `status` is ours.
@@ -204,25 +219,16 @@ fn a_forked_child_has_no_pot_open_that_another_thread_waits_for() {
 fn nothing_is_made_to_give_back() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("making");
-    let quota = quota(&place.join("spools"));
-    assert_eq!(
-        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
-        Ok((0, 0))
-    );
-    assert_eq!(quota.change(Making::Quota, Patience::Waits(MOST_WAITS), |_| 5), Err(Trouble::ForGood));
+    let (quota, path) = (quota(&place.join("spools")), place.join("spools/quota"));
+    let give_back = || quota.change(false, &mut { MOST }, |_, _| 0);
+    quota.adopt(5);
+    // The directory is that of the spools, which the spool makes.
+    assert_eq!((give_back(), quota.reserved(), quota.set(5)), (Ok(()), 0, Err(Trouble::ForGood)));
     assert!(!place.join("spools").exists());
     std::fs::create_dir(place.join("spools")).unwrap();
-    assert_eq!(
-        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
-        Ok((0, 0))
-    );
-    assert!(!place.join("spools/quota").exists());
-    assert_eq!(quota.change(Making::Quota, Patience::Waits(MOST_WAITS), |_| 5), Ok((0, 5)));
-    assert_eq!(
-        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
-        Ok((5, 0))
-    );
-    assert!(!place.join("spools/quota").exists());
+    assert_eq!((give_back(), path.exists()), (Ok(()), false));
+    assert_eq!((quota.set(5), path.exists()), (Ok(5), true));
+    assert_eq!((give_back(), path.exists()), (Ok(()), false));
     std::fs::remove_dir_all(place).unwrap();
 }
 
@@ -233,9 +239,9 @@ fn who_confines_itself_keeps_no_lock() {
     if let Ok(directory) = std::env::var("DXT_TEST_SHUT") {
         let quota = quota(Path::new(&directory));
         let leave = crate::sys::claim().unwrap();
-        let opened = Opened::open(&quota.path, 0).unwrap();
-        opened.wait_for_lock(&mut 0).unwrap();
-        let (file, shuts) = (opened.file, std::thread::spawn(crate::sys::shut));
+        let opened = Opened::open(&quota.path, false).unwrap();
+        opened.lock(&mut 0).unwrap();
+        let (file, shuts) = (opened.0, std::thread::spawn(crate::sys::shut));
         while !crate::sys::is_shut() {
             std::thread::yield_now();
         }
@@ -245,7 +251,7 @@ fn who_confines_itself_keeps_no_lock() {
         // SAFETY: no preconditions.
         assert_eq!(unsafe { libc::fcntl(file, libc::F_GETFD) }, -1);
         drop(hold(&Path::new(&directory).join("quota")));
-        assert_eq!(quota.asked(|_| 1), Err(Trouble::ForNow));
+        assert_eq!(quota.set(1), Err(Trouble::ForNow));
         // `finish!` makes no system calls any more.
         // SAFETY: no preconditions.
         assert_eq!(unsafe { crate::sys::finish!(libc::SYS_getpid) }, -1);
@@ -253,7 +259,7 @@ fn who_confines_itself_keeps_no_lock() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("shut");
-    assert_eq!(quota(&place).asked(|_| 9), Ok((0, 9)));
+    assert_eq!(quota(&place).set(9), Ok(9));
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     let output = again.args(["--exact", name]).env("DXT_TEST_SHUT", &place).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -266,8 +272,8 @@ fn many_processes_take_no_more_than_there_is() {
     const PART: u64 = 1_000_000;
     let name = "budget::quota::tests::many_processes_take_no_more_than_there_is";
     if let Ok(directory) = std::env::var("DXT_TEST_POT") {
-        let quota = quota(Path::new(&directory));
-        let (mut seed, mut left) = (u64::from(std::process::id()) | 1, 0);
+        let quota = Quota { part: PART, ..quota(Path::new(&directory)) };
+        let mut seed = u64::from(std::process::id()) | 1;
         let mut number = |most: u64| {
             seed ^= seed << 13;
             seed ^= seed >> 7;
@@ -275,23 +281,19 @@ fn many_processes_take_no_more_than_there_is() {
             seed % most
         };
         // Transient failures are retried: the sum must be exact.
-        let change = |by: &dyn Fn(u64) -> u64| {
-            loop {
-                match quota.asked(by) {
-                    Ok(done) => break done,
-                    Err(why) => assert_eq!(why, Trouble::ForNow),
-                }
+        let change = |own: &dyn Fn(u64, u64) -> u64| {
+            while let Err(why) = quota.change(true, &mut { MOST }, own) {
+                assert_eq!(why, Trouble::ForNow);
             }
         };
+        let mut left = 0;
         for round in 0..100 {
             let wanted = number(100_000);
-            let (before, after) =
-                change(&|reserved| if reserved + wanted <= PART { reserved + wanted } else { reserved });
-            assert!(before <= PART && after <= PART, "{before} {after}");
+            change(&|have, free| if wanted <= free { have + wanted } else { have });
+            assert!(quota.in_file() <= PART);
             // In the first 60 rounds nothing stays reserved, so that the file comes and goes.
-            let stays = if round < 60 { 0 } else { number(20).min(after - before) };
-            change(&|reserved| reserved.checked_sub(after - before - stays).unwrap());
-            left += stays;
+            left += if round < 60 { 0 } else { number(20).min(quota.reserved() - left) };
+            change(&|_, _| left);
         }
         println!("left {left} bytes");
         return;
@@ -316,6 +318,6 @@ fn many_processes_take_no_more_than_there_is() {
         })
         .sum();
     assert!(left > 0);
-    assert_eq!(quota(&place).asked(|reserved| reserved), Ok((left, left)));
+    assert_eq!(quota(&place).in_file(), left);
     std::fs::remove_dir_all(place).unwrap();
 }

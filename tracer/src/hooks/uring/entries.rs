@@ -124,7 +124,7 @@ fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
         return Some(target.sent());
     }
     match ring.file(entry.descriptor as usize) {
-        Registered::Recorded(file, manner) => Some((Sent::To(file), manner)),
+        Registered::Recorded(used) => Some((Sent::To(used.file()), used.manner(true))),
         Registered::NotRecorded => None,
         Registered::Unknown => {
             Note::RingOperation.count();

@@ -4,7 +4,7 @@
 
 use super::layout::{Parameters, Queues, setup};
 use super::watch;
-use crate::handles::Manner;
+use crate::handles::Used;
 use crate::handles::rings::{self, Mapped, Name, Ring};
 use crate::hooks::admission;
 use crate::notes::Note;
@@ -230,10 +230,7 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
         let number = unsafe { files.wrapping_add(index).read_unaligned() };
         if number != STAYS {
             let target = if number < 0 { None } else { handles::descriptor(number) };
-            let file = target.and_then(|target| match target.used() {
-                Some(used) => Some((used.file(), used.manner(true))),
-                None => target.file().map(|file| (file, Manner::PLAIN)),
-            });
+            let file = target.and_then(|target| target.used().or_else(|| target.file().and_then(Used::plain)));
             ring.set_file(at as usize + index, file);
         }
     }

@@ -1,0 +1,108 @@
+//! Files of the tracer's own, which it reopens by their names: each time it checks that a file is still the one meant, since other users may
+//! write to the directory.
+#![expect(unsafe_code, reason = "open(2), fstat(2), close(2), unlink(2)")]
+
+use crate::{errno, held, job};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Device and inode number of a file, to recognise it under its name.
+pub(crate) struct Identity {
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl Identity {
+    pub(crate) const fn new() -> Self {
+        Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+    }
+
+    /// Opens the file `path` and stores its identity.
+    pub(crate) fn open(&self, path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
+        let file = open(path, flags)?;
+        let (device, inode) = numbers(file);
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
+        Ok(file)
+    }
+
+    /// Creates the file `path`, which must not exist, and stores its identity.
+    pub(crate) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
+        let file = self.open(path, libc::O_CREAT | libc::O_EXCL)?;
+        // Regardless of the umask: the file will be reopened.
+        // SAFETY: the descriptor was just opened here. Fails on file systems without permissions.
+        unsafe { crate::sys::syscall!(libc::SYS_fchmod, file, 0o600) };
+        Ok(file)
+    }
+
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
+    }
+
+    /// True if the descriptor refers to the file.
+    pub(crate) fn is_of(&self, file: libc::c_int) -> bool {
+        numbers(file) == self.numbers()
+    }
+
+    /// True if the file at `path` is the one whose identity is stored.
+    pub(crate) fn is_at(&self, path: &CStr) -> bool {
+        // SAFETY: an all-zero stat is valid.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        let ((at, name), no_links) = (held::at(path), libc::AT_SYMLINK_NOFOLLOW);
+        // Without opening the file, since the process may be out of descriptors.
+        // SAFETY: the name is NUL-terminated, and the structure is a local variable.
+        let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
+        asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
+    }
+
+    /// Reopens the file; ESTALE if another file now has its name.
+    pub(crate) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
+        let file = open(path, 0)?;
+        if self.is_of(file) {
+            return Ok(file);
+        }
+        close(file);
+        Err(libc::ESTALE)
+    }
+}
+
+pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
+    // Follow no symbolic link, and do not block on a FIFO without a peer.
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let (at, name) = held::at(path);
+    // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
+    if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
+}
+
+pub(crate) fn close(file: libc::c_int) {
+    // SAFETY: opened by the tracer.
+    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
+}
+
+/// Removes the file at `path`; true if it existed.
+pub(crate) fn unlink(path: &CStr) -> bool {
+    let (at, name) = held::at(path);
+    // SAFETY: the name is NUL-terminated.
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
+}
+
+/// Returns the status of the open file if it is a regular file of this user.
+pub(crate) fn own(file: libc::c_int) -> Option<libc::stat> {
+    let is_own =
+        |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == job::effective_user();
+    about(file).filter(is_own)
+}
+
+fn about(file: libc::c_int) -> Option<libc::stat> {
+    // SAFETY: an all-zero stat is valid.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is a local variable.
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
+    known.then_some(stat)
+}
+
+/// Returns device and inode number of the open file; zeros if unknown.
+fn numbers(file: libc::c_int) -> (u64, u64) {
+    about(file).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
+}
