@@ -3,7 +3,7 @@
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, MEETINGS, THREADS};
 use crate::spool::{self, Sizes, journal};
-use crate::{buffer, clock, describe, late, memory, mpi, registry};
+use crate::{buffer, clock, describe, late_calls, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
 
@@ -32,7 +32,7 @@ const JOURNAL_PER_FILE: usize = 8 << 10;
 /// Returns the sizes to request for the parts of the spool (journal, arenas, counters).
 fn sizes() -> Sizes {
     let scale = memory::scale();
-    let (late, counting) = (late::has_begun(), buffer::counting::is_on());
+    let (late, counting) = (late_calls::has_begun(), buffer::counting::is_on());
     let arena = match (late, counting) {
         (true, _) => arena_bytes().max(LATE_BYTES / scale),
         (false, true) => 0,
@@ -48,8 +48,8 @@ fn sizes() -> Sizes {
 /// Creates the spool if it is wanted and missing; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
-        if late::has_begun() {
-            late::lend(parts.arena);
+        if late_calls::has_begun() {
+            late_calls::lend(parts.arena);
         } else {
             buffer::lend(&ARENA, &MEETINGS, parts);
             registry::lend_counters(parts.folded);

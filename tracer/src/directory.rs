@@ -2,7 +2,7 @@
 //! through a descriptor, so that renames on its path have no effect. Search and write permission suffice.
 #![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
-use crate::{errno, held};
+use crate::{errno, own_directories};
 use std::ffi::{CStr, CString};
 
 /// Descriptor owned by the tracer; closed on drop.
@@ -60,7 +60,7 @@ impl Directory {
     /// # Errors
     /// Fails if the directory cannot be opened.
     pub(crate) fn open(path: &[u8]) -> Result<Self, String> {
-        if held::is_in_force() {
+        if own_directories::is_in_force() {
             return Self::held(path);
         }
         Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
@@ -71,7 +71,7 @@ impl Directory {
     /// # Errors
     /// Fails if no descriptor of the directory is held.
     pub(crate) fn held(path: &[u8]) -> Result<Self, String> {
-        let number = held::number(path).ok_or_else(|| out_of_reach(path))?;
+        let number = own_directories::number(path).ok_or_else(|| out_of_reach(path))?;
         Ok(Self::opened(number, b".", path, 0)?.0)
     }
 
@@ -91,7 +91,7 @@ impl Directory {
     /// Fails like [`Self::open`].
     pub(crate) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
         let there = Self::open(path);
-        if there.is_ok() || held::is_in_force() {
+        if there.is_ok() || own_directories::is_in_force() {
             return there;
         }
         let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -120,7 +120,7 @@ impl Directory {
     /// # Errors
     /// Fails like [`Self::make`], or if a directory belongs to another user.
     pub(crate) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
-        if held::is_in_force() {
+        if own_directories::is_in_force() {
             return Self::held(&[shared, own].concat());
         }
         let above = shared.strip_suffix(b"/").filter(|above| !above.is_empty()).unwrap_or(shared);

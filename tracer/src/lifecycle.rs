@@ -11,15 +11,16 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, blocking, buffer, clock, confined, ends, errno, flush, gate, handles, held, job, memory,
-    mpi, process, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
+    anonymize, begin, blocking, buffer, clock, end_of_recording, errno, flush, gate, handles, job, memory, mpi,
+    own_directories, process, registry, say, seccomp, secure, signals, spool, stack, state, sys, threads, tls,
+    without_tls,
 };
 pub(crate) use choice::is_wanted;
 use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(crate) use ends::{Next, Stay};
+pub(crate) use end_of_recording::{Next, Stay};
 
 /// True once a thread has begun to end the process.
 static GOING: AtomicBool = AtomicBool::new(false);
@@ -33,7 +34,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if !real::is_secure() {
         say::remember_stderr();
     }
-    confined::inspect_programs(true);
+    seccomp::inspect_programs(true);
     if !memory::look_at_limits() {
         say(&[b"the limits on address space or data (ulimit -v, -d) leave no room for the tracer: not tracing"]);
         return record::set_state(State::Off);
@@ -188,7 +189,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     #[cfg(dxt_static)]
     Note::SharedLibrary.count_many(real::shared_libraries());
     // Spools only if forks are detected: a child created without fork(3)'s handlers would otherwise write into its parent's spool.
-    if state::prepare(take_over, has_left, ends::look_after) {
+    if state::prepare(take_over, has_left, end_of_recording::look_after) {
         spool::may_be();
         if spooled {
             spool::want();
@@ -271,7 +272,7 @@ extern "C" fn quick_exiting(_: *mut u8) {
 
 extern "C" fn forked_parent() {
     if record::is_on() {
-        confined::in_parent();
+        seccomp::in_parent();
         handles::after_fork();
     }
 }
@@ -291,15 +292,15 @@ extern "C" fn forked_child() {
 
 /// Starts recording in a forked child, independently of its parent.
 fn take_over() {
-    if confined::in_child() {
+    if seccomp::in_child() {
         return record::set_state(State::Off);
     }
     process::adopt();
-    ends::in_child();
+    end_of_recording::in_child();
     memory::after_fork();
     stack::after_fork();
     handles::after_fork();
-    bare::in_child();
+    without_tls::in_child();
     handles::in_child();
     mpi::in_child();
     signals::in_child();
@@ -344,7 +345,7 @@ pub(crate) fn mpi_finalizing() {
     let errno = errno::save();
     tls::current().while_away(|| {
         handles::read_layouts_again();
-        signals::without_file_size_signal(|| ends::for_all_ranks(world, config));
+        signals::without_file_size_signal(|| end_of_recording::for_all_ranks(world, config));
     });
     errno.restore();
     mpi::ended();
@@ -357,7 +358,7 @@ pub(crate) fn before_names_change() {
     if !record::is_on() || !process::is_own() || sys::is_shut() {
         return;
     }
-    held::begin(|| {
+    own_directories::begin(|| {
         tls::current().while_away(|| {
             // Directories that could not be opened, also for lack of memory, are out of reach.
             let _ = stack::in_hook(|| {
@@ -388,7 +389,10 @@ pub(crate) fn losing_stderr() {
         return;
     };
     let thread = tls::current();
-    if sys::is_shut() || ends::is_becoming() || !thread.is_interrupted() || record::THREADS.numbered().next().is_none()
+    if sys::is_shut()
+        || end_of_recording::is_becoming()
+        || !thread.is_interrupted()
+        || record::THREADS.numbered().next().is_none()
     {
         return;
     }
@@ -405,14 +409,14 @@ pub(crate) fn losing_stderr() {
 pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| has_something_to_end()) else { return };
     // A signal handler that interrupted a flush here must not start another. A confined program cannot write: its calls are in the spool.
-    if sys::is_shut() || ends::is_becoming() || !tls::current().is_interrupted() {
+    if sys::is_shut() || end_of_recording::is_becoming() || !tls::current().is_interrupted() {
         return;
     }
     let errno = errno::save();
     let thread = tls::current();
     signals::held_while(|| {
         thread.while_away(|| {
-            ends::end(config, by, next);
+            end_of_recording::end(config, by, next);
             if next == Next::Gone {
                 GOING.store(true, Ordering::Release);
                 thread.go_away();
@@ -427,7 +431,7 @@ pub(crate) fn ending(by: &'static str, next: Next) {
 pub(crate) fn survived() {
     if GOING.swap(false, Ordering::AcqRel) && process::is_own() {
         if state::is_parked() {
-            ends::go_on_late();
+            end_of_recording::go_on_late();
         }
         tls::current().come_back();
     }
@@ -446,7 +450,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     let blocked = blocking::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
-            let stay = ends::set_aside(config, leaves_all);
+            let stay = end_of_recording::set_aside(config, leaves_all);
             if stay.is_some() {
                 thread.go_away();
             }
@@ -464,7 +468,7 @@ pub(crate) fn stayed(stay: Option<Stay>) {
         let errno = errno::save();
         // A signal handler must not leave this work by a jump either.
         let blocked = blocking::Blocked::all();
-        ends::take_back(&stay);
+        end_of_recording::take_back(&stay);
         tls::current().come_back();
         drop(blocked);
         errno.restore();
@@ -474,7 +478,7 @@ pub(crate) fn stayed(stay: Option<Stay>) {
 /// Resumes recording if this thread had started exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
 /// case. Called when a thread makes a call while others wait for the outcome of exec. Preserves errno.
 pub(crate) fn has_left() -> bool {
-    let left = ends::left_behind();
+    let left = end_of_recording::left_behind();
     let stays = left.is_some();
     stayed(left);
     stays

@@ -2,7 +2,7 @@
 //! write to the directory.
 #![expect(unsafe_code, reason = "open(2), fstat(2), close(2), unlink(2)")]
 
-use crate::{errno, held, job};
+use crate::{errno, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,7 +48,7 @@ impl Identity {
     pub(crate) fn is_at(&self, path: &CStr) -> bool {
         // SAFETY: an all-zero stat is valid.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        let ((at, name), no_links) = (held::at(path), libc::AT_SYMLINK_NOFOLLOW);
+        let ((at, name), no_links) = (own_directories::at(path), libc::AT_SYMLINK_NOFOLLOW);
         // Without opening the file, since the process may be out of descriptors.
         // SAFETY: the name is NUL-terminated, and the structure is a local variable.
         let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
@@ -69,7 +69,7 @@ impl Identity {
 pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
     // Follow no symbolic link, and do not block on a FIFO without a peer.
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let (at, name) = held::at(path);
+    let (at, name) = own_directories::at(path);
     // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
@@ -82,7 +82,7 @@ pub(crate) fn close(file: libc::c_int) {
 
 /// Removes the file at `path`; true if it existed.
 pub(crate) fn unlink(path: &CStr) -> bool {
-    let (at, name) = held::at(path);
+    let (at, name) = own_directories::at(path);
     // SAFETY: the name is NUL-terminated.
     unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
 }

@@ -13,7 +13,7 @@ use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
-use crate::{bare, clock, config, errno, gate, late, state};
+use crate::{clock, config, errno, gate, late_calls, state, without_tls};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -304,15 +304,15 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
     }
 }
 
-/// Records the segment again if the trace writer did not see it; see [`late::is_left_behind`].
+/// Records the segment again if the trace writer did not see it; see [`late_calls::is_left_behind`].
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
-    if late::is_left_behind(slot) {
+    if late_calls::is_left_behind(slot) {
         let thread = tls::current();
         // SAFETY: as in `append`; the other fields of the slot are as stored.
         let stored = unsafe { Slot::at(slot) }.stored();
-        late::switch(thread);
+        late_calls::switch(thread);
         append(thread, Segment { start: stored.started(), end: clock::of_call(), ..stored });
     }
 }
@@ -367,7 +367,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
 
 /// Implements [`next_slot`] with access to segment memory (inside `gate`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
-    late::switch(thread);
+    late_calls::switch(thread);
     let is_late = lane.late.get() != 0;
     let has_memory = || BEFORE_MEMORY.get().is_none_or(|before_memory| before_memory());
     if buffer::counting::is_on() && !is_late {
@@ -404,9 +404,9 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };
         return buffer::chunk_full(arena, thread, lane);
     }
-    let slot = buffer::next_plain(late::arena(), lane);
+    let slot = buffer::next_plain(late_calls::arena(), lane);
     if slot == 0 {
-        late::lost();
+        late_calls::lost();
     }
     slot
 }
@@ -414,13 +414,13 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
 /// True if the calling thread is the one that filled the chunk of `lane`. Otherwise two threads share thread-local storage.
 fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
     let record = THREADS.get(lane.index.get() as usize - 1);
-    record.is_none_or(|record| bare::found(thread, record.tid.load(Ordering::Relaxed)))
+    record.is_none_or(|record| without_tls::found(thread, record.tid.load(Ordering::Relaxed)))
 }
 
 /// Discards all records, in a forked child, which has one thread.
 pub(crate) fn start_empty() {
     gate::in_child();
-    late::in_child();
+    late_calls::in_child();
     buffer::start_empty([&ARENA, &MEETINGS]);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { THREADS.clear() };

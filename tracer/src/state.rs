@@ -19,7 +19,7 @@ pub(crate) enum State {
     Muted = 3,
     /// A thread writes the trace because the process is about to end: calls wait until that is done, most of them for good.
     Parked = 4,
-    /// The trace has been written, and the process goes on: calls are recorded into a separate arena ([`crate::late`]).
+    /// The trace has been written, and the process goes on: calls are recorded into a separate arena ([`crate::late_calls`]).
     Late = 5,
 }
 

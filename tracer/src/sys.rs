@@ -1,6 +1,6 @@
 //! The tracer's own system calls. Results are like those of syscall(2) (-1 and errno), but that function is not used since it is wrapped.
 //!
-//! All of them pass one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make itself could end
+//! All of them pass one gate. Once the program has confined itself (`seccomp.rs`), a system call that it would not make itself could end
 //! it. The gate is then shut: every system call of the tracer fails with EPERM, unmade.
 #![expect(unsafe_code, reason = "system calls")]
 

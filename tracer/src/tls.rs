@@ -31,7 +31,7 @@ pub(crate) struct Lane {
     pub(crate) chunk_bytes: Cell<u32>,
     /// Number of chunks obtained so far.
     pub(crate) sequence: Cell<u32>,
-    /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late`]).
+    /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late_calls`]).
     pub(crate) late: Cell<u32>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Thread {
     pub(crate) nested_offset: Cell<i64>,
     /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `abandonable`.
     pub(crate) scope: Cell<usize>,
-    /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::bare`]).
+    /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::without_tls`]).
     pub(crate) owner: Cell<u32>,
     /// Id of the descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0 if not determined yet.
     pub(crate) table: Cell<u32>,
@@ -221,7 +221,7 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Flags in `busy` that mark a block shared with other threads ([`crate::bare`]). Stored in `busy` so that calls check one word only.
+/// Flags in `busy` that mark a block shared with other threads ([`crate::without_tls`]). Stored in `busy` so that calls check one word only.
 const LENT: u32 = 1 << 31;
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 

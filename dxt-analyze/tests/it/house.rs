@@ -124,8 +124,8 @@ const CRATES: [(&str, &str); 10] = [
         "tracer",
         "buffer::packed>buffer::marks buffer::policy>buffer::min_size buffer::scratch>buffer::marks \
          flush::budget>flush::gather flush::output_filter>flush::gather flush::reduce>flush::collective \
-         flush::together>flush::collective flush::together>flush::repair handles::certain>handles::paths \
-         handles::certain>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
+         flush::shared_file>flush::collective flush::shared_file>flush::repair handles::canonical_name>handles::paths \
+         handles::canonical_name>handles::resolve handles::tables>handles::descriptors handles::tables>handles::resolve \
          handles::target>handles::description handles::target>handles::descriptors mpi::abi>mpi::datatypes \
          mpi::communicators>mpi::world mpi::errors>mpi::abi registry::file>registry::layouts \
          registry::records>registry::accesses registry::records>registry::memory registry::records>registry::profiles \

@@ -1,6 +1,6 @@
 //! Model of an append that runs concurrently with the cut, i.e. the step at process end that takes all segments for the trace. Code:
-//! `record.rs` (`append`, `once_more`), `late.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`),
-//! `ends.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`.
+//! `record.rs` (`append`, `once_more`), `late_calls.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`),
+//! `end_of_recording.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`.
 //! Each segment whose call returned must be found exactly once:
 //! - in the trace
 //! - in the arena without a mark, if the trace could not be written

@@ -1,4 +1,4 @@
-//! Model of `memory/area.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
+//! Model of `memory/growable_region.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
 //! that become visible by a word stored last (a journal record, the header of a chunk). Threads push records while another thread iterates
 //! and a reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records overlap,
 //! no record is accessed before its memory is backed by storage, and backing, which may write zeros, never overwrites a record.

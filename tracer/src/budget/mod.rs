@@ -20,8 +20,8 @@ mod part;
 mod quota;
 
 use crate::config::{self, Config, Environment};
-use crate::held::{self, For};
 use crate::notes::Note;
+use crate::own_directories::{self, For};
 use crate::{anonymize, job, random, sys};
 use quota::{Quota, Trouble};
 use std::ffi::CString;
@@ -318,7 +318,7 @@ impl Piece {
 /// Keeps the directory of the quota file open, if there is one, so that it stays reachable.
 pub(crate) fn hold_directory() {
     if let Some(quota) = quota() {
-        held::open(For::Budget, &quota.directory);
+        own_directories::open(For::Budget, &quota.directory);
     }
 }
 

@@ -1,7 +1,7 @@
 //! DXT_OUTPUT_ID and DXT_SPOOL_ID: identity (device, inode, boot ID, path) of the directory that dxt-run created for this run. In a
 //! container or behind another mount, the path may lead to another directory or to none. The tracer then does not create it.
 
-use crate::{held, job};
+use crate::{job, own_directories};
 use std::ffi::CString;
 
 /// Identity of the directory that dxt-run created for this run.
@@ -28,7 +28,7 @@ impl Made {
     pub(crate) fn is_elsewhere(&self, path: &[u8]) -> bool {
         let Ok(name) = CString::new(path) else { return false };
         self.path == path
-            && held::identity_at(name.as_ptr()) != Some((self.device, self.inode))
+            && own_directories::identity_at(name.as_ptr()) != Some((self.device, self.inode))
             && [self.boot, [0; 16]].contains(&job::boot_id())
     }
 }

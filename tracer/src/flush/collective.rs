@@ -42,8 +42,8 @@
 use super::counted::Counted;
 use super::gather::{Gathered, all_notes, calibrate};
 use super::plan::{self, Plan};
+use super::shared_file::{Sink, Spans};
 use super::stages::{self, during};
-use super::together::{Sink, Spans};
 use super::{output, reduce};
 use crate::config::Config;
 use crate::describe;

@@ -13,8 +13,8 @@ mod output_filter;
 mod plan;
 mod reduce;
 mod repair;
+mod shared_file;
 mod stages;
-mod together;
 mod unfinished;
 mod unpack;
 
@@ -23,7 +23,7 @@ use crate::config::{self, Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, built_in, describe, job, late, notes, record, registry, spool, stack};
+use crate::{buffer, built_in, describe, job, late_calls, notes, record, registry, spool, stack};
 use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
@@ -40,7 +40,7 @@ pub(crate) fn hold_directory() {
 
 /// Returns all arenas with segments: for I/O calls, for collective calls, and for calls made after the trace was written.
 fn arenas() -> [&'static Arena; 3] {
-    [&record::ARENA, &record::MEETINGS, late::arena()]
+    [&record::ARENA, &record::MEETINGS, late_calls::arena()]
 }
 
 /// Marks everything recorded or counted since the last trace as part of the trace about to be written. The caller has exclusive access to

@@ -4,8 +4,8 @@ use super::stages;
 use super::unfinished::{self, Unfinished};
 use crate::config::{Config, Filled, Filling};
 use crate::directory::{Directory, out_of_reach};
-use crate::held::{self, For};
 use crate::notes::Note;
+use crate::own_directories::{self, For};
 use crate::say::say;
 use crate::{anonymize, job, secure, spool};
 use std::ffi::CStr;
@@ -110,8 +110,8 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
 
 /// True if `path` no longer leads to the output directory chosen at start (after chroot(2), for example).
 fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
-    match held::is_in_force() {
-        true => held::number(path).is_none(),
+    match own_directories::is_in_force() {
+        true => own_directories::number(path).is_none(),
         false => config.output_made.as_ref().is_some_and(|made| made.is_elsewhere(path)),
     }
 }
@@ -119,7 +119,7 @@ fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
 /// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
 pub(super) fn hold(config: &Config) {
     if let Ok(directory) = made_directory(config) {
-        held::keep(For::Output, directory.path(), directory.number());
+        own_directories::keep(For::Output, directory.path(), directory.number());
     }
 }
 

@@ -9,7 +9,7 @@
 //! So: when this begins, no MPI call writes to the file any more, each byte belongs to one rank, and a rank writes mismatching bytes
 //! directly. Bytes that cannot be read back count as mismatching: writing them again does no harm.
 
-use super::together::Spans;
+use super::shared_file::Spans;
 use super::unfinished::Unfinished;
 
 /// Number of bytes compared with the file at a time; buffered on the stack.

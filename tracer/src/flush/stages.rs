@@ -10,7 +10,7 @@ use trace_format::write::{Encoder, Region};
 
 const STAGES: usize = FlushStage::ALL.len();
 
-/// Measurements of the current flush (writing of a trace). A process writes one trace at a time (`ends.rs`), on one thread.
+/// Measurements of the current flush (writing of a trace). A process writes one trace at a time (`end_of_recording.rs`), on one thread.
 struct Flush {
     stage: AtomicUsize,
     since: AtomicU64,

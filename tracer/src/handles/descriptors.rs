@@ -413,7 +413,7 @@ pub(crate) fn duplicate(target: Option<&Target>, new: libc::c_int) {
 /// Marks all positions as shared between processes, in a forked child and in its parent.
 pub(crate) fn after_fork() {
     description::share_all();
-    super::certain::has_children();
+    super::canonical_name::has_children();
 }
 
 /// Adjusts the table in a forked child, which has a single thread and the descriptor table of the thread that forked.

@@ -1,7 +1,7 @@
 //! Handles of the program (descriptors, open file descriptions, MPI files, ...). Hooks use them to look up the file to which a handle
 //! refers, and the file position.
 
-mod certain;
+mod canonical_name;
 mod description;
 mod descriptors;
 mod hdf5_objects;
@@ -18,7 +18,9 @@ mod stream;
 mod tables;
 mod target;
 
-pub(crate) use certain::{Asked, changed as names_changed, differ as names_differ, do_without_openat2, has_children};
+pub(crate) use canonical_name::{
+    Asked, changed as names_changed, differ as names_differ, do_without_openat2, has_children,
+};
 pub(crate) use description::{Description, Mover, Placed, doubt_positions};
 pub(crate) use descriptors::{
     Taken, after_fork, duplicate, forget, in_child, known_description, prepare, take, take_range, take_to_book,

@@ -3,7 +3,7 @@
 //! make.
 #![expect(unsafe_code, reason = "access(2); a string of the program")]
 
-use super::certain::Moment;
+use super::canonical_name::Moment;
 use super::paths;
 use crate::config::Mode;
 use crate::memory::Loan;

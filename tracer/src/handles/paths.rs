@@ -1,7 +1,7 @@
 //! Makes path names absolute lexically, relative to the working directory or to a descriptor's directory.
 #![expect(unsafe_code, reason = "getcwd(2), statx(2), readlink(2)")]
 
-use super::certain::Moment;
+use super::canonical_name::Moment;
 use super::resolve::link_of;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

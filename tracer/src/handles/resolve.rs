@@ -2,7 +2,7 @@
 //! others.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
-use super::certain::{self, Answer, Asked};
+use super::canonical_name::{self, Answer, Asked};
 use super::description::{self, Description, Position};
 use super::descriptors::{self, Known, Unasked};
 use super::manner::Manner;
@@ -45,7 +45,7 @@ fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static Fi
     }
     let (stat, later) = match asked.filter(|asked| !asked.name.is_null()) {
         None => (stat(number)?, None),
-        Some(asked) => match certain::file(number, asked) {
+        Some(asked) => match canonical_name::file(number, asked) {
             Answer::File(file, kind) => return Some((file, kind)),
             Answer::NotRecorded => return None,
             Answer::Ask(stat, later) => (stat, Some(later)),

@@ -5,7 +5,7 @@ use super::entry;
 use crate::notes::Note;
 use crate::state::{self, State, is_begun, is_muted, is_on, is_unadopted_child};
 use crate::tls::{self, Thread};
-use crate::{bare, process};
+use crate::{process, without_tls};
 use std::sync::atomic::Ordering;
 
 /// Returns this thread's block if it runs code of the program, in a process that is recorded or muted.
@@ -62,7 +62,7 @@ fn taken_over() -> bool {
 #[cold]
 fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
     if thread.is_lent() {
-        if !bare::is_owner(thread) {
+        if !without_tls::is_owner(thread) {
             return None;
         }
         if !thread.is_busy() {

@@ -3,18 +3,18 @@
 
 use crate::config::{self, Config, Environment};
 use crate::filters::Share;
-use crate::{anonymize, confined, job, mpi, random, real, secure};
+use crate::{anonymize, job, mpi, random, real, seccomp, secure};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True if this process may be recorded. Makes no system call if the environment turns tracing off, and only the calls listed at
-/// [`confined::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. A tracer linked into such a
+/// [`seccomp::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. A tracer linked into such a
 /// program never records it, just as the dynamic linker ignores LD_PRELOAD for such programs.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     if real::is_secure() {
-        return cfg!(not(dxt_static)) && confined::may_start(&secure::Site) && secure::may_start();
+        return cfg!(not(dxt_static)) && seccomp::may_start(&secure::Site) && secure::may_start();
     }
-    !config::is_off(environment) && confined::may_start(environment)
+    !config::is_off(environment) && seccomp::may_start(environment)
 }
 
 /// True if the settings select this process, which has rank `rank`. Does not check whether the job as a whole is recorded.

@@ -2,7 +2,7 @@
 //! take some 1.2 GiB of address space, nearly all never touched.
 #![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
 
-use super::{area, heap};
+use super::{growable_region, heap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SCALE: AtomicUsize = AtomicUsize::new(1);
@@ -58,14 +58,14 @@ pub(crate) fn make_room_for(limit: u64) -> Option<usize> {
         return None;
     }
     SCALE.store(now, Ordering::Relaxed);
-    area::each(|area| area.shrink(now / before));
+    growable_region::each(|area| area.shrink(now / before));
     heap::shrink(now / before);
     Some(now)
 }
 
 /// Unlocks the tracer's memory, except its stacks, after the program has locked its own: reservations would count as locked, and be populated when committed.
 pub(crate) fn keep_out_of_locks() {
-    area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
+    growable_region::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
     heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
 }
 

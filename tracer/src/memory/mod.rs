@@ -9,17 +9,17 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-mod area;
 mod fixed_table;
+mod growable_region;
 mod heap;
 mod limits;
-mod loan;
+mod path_buffers;
 mod table;
 
-pub(crate) use area::{Area, Lent, back_by};
 pub(crate) use fixed_table::{Entry, FixedTable, Zeroed};
+pub(crate) use growable_region::{Area, Lent, back_by};
 pub(crate) use limits::{is_scarce, keep_out_of_locks, look_at_limits, make_room_for, scale, soft_limit, unlock};
-pub(crate) use loan::{LOAN_BYTES, Loan};
+pub(crate) use path_buffers::{LOAN_BYTES, Loan};
 pub(crate) use table::{Bytes, Record, Table};
 
 #[cfg(not(test))]
@@ -33,9 +33,9 @@ pub(crate) fn prepare() {
 
 /// Releases, in a forked child, locks and buffers held by threads that do not exist in the child.
 pub(crate) fn after_fork() {
-    area::after_fork();
+    growable_region::after_fork();
     heap::after_fork();
-    loan::after_fork();
+    path_buffers::after_fork();
 }
 
 /// Alignment of page boundaries, in bytes: the largest page size of the supported processors.

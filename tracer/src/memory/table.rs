@@ -2,7 +2,7 @@
 //! one that another thread was writing when this child was forked is never found.
 #![expect(unsafe_code, reason = "records in an area's memory")]
 
-use super::area::{Area, Lent};
+use super::growable_region::{Area, Lent};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

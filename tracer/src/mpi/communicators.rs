@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};
-use super::often::Calls;
+use super::sampling::Calls;
 use super::world::World;
 use crate::memory::{Area, Record, Table};
 use crate::notes::Note;

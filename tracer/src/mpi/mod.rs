@@ -7,7 +7,7 @@ pub(crate) mod communicators;
 mod datatypes;
 mod errors;
 mod filetypes;
-mod often;
+mod sampling;
 mod world;
 
 pub(crate) use calls::{Handle, SUCCESS, api, is_linked};

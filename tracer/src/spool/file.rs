@@ -7,8 +7,8 @@ use super::place;
 use crate::budget::Piece;
 use crate::config::{self, Spool};
 use crate::errno;
-use crate::held;
 use crate::memory;
+use crate::own_directories;
 use crate::own_file::{self, Identity, close, open, unlink};
 use crate::process;
 use crate::random;
@@ -161,7 +161,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
 /// # Errors
 /// Fails with ESTALE if the directory is not the one made for this run.
 pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, libc::c_int)> {
-    if held::is_in_force() {
+    if own_directories::is_in_force() {
         return Ok(());
     }
     let made = config::current().and_then(|config| config.spool_made.as_ref());
@@ -396,7 +396,7 @@ fn aside() -> Option<(CString, CString)> {
 
 fn rename(from: &CStr, to: &CStr) -> bool {
     // Both names are in the same directory.
-    let ((here, old), (_, new), flags) = (held::at(from), held::at(to), libc::RENAME_NOREPLACE);
+    let ((here, old), (_, new), flags) = (own_directories::at(from), own_directories::at(to), libc::RENAME_NOREPLACE);
     // SAFETY: both names are NUL-terminated.
     if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, old.as_ptr(), here, new.as_ptr(), flags) == 0 } {
         return true;

@@ -17,9 +17,9 @@ pub(crate) use header::{
 use crate::budget::{self, LEAST_ARENA};
 use crate::clock;
 use crate::config::{self, Spool};
-use crate::held::{self, For};
 use crate::memory::{Lent, PAGE_BYTES};
 use crate::notes;
+use crate::own_directories::{self, For};
 use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
@@ -224,7 +224,7 @@ pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };
     if STAGE.load(Ordering::Acquire) == Stage::None as u8 || file::make_directory(&directory).is_ok() {
-        held::open(For::Spool, &directory);
+        own_directories::open(For::Spool, &directory);
     }
 }
 

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
 use crate::config::{self, Config, Spool};
-use crate::held::{self, For};
 use crate::job;
+use crate::own_directories::{self, For};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
@@ -40,7 +40,11 @@ pub(super) fn forget() {
 
 /// Returns the directory for the spool; `None` if there is none.
 pub(super) fn directory() -> Option<CString> {
-    if held::is_in_force() { held::path(For::Spool).map(CStr::to_owned) } else { directory_by(config::current()?) }
+    if own_directories::is_in_force() {
+        own_directories::path(For::Spool).map(CStr::to_owned)
+    } else {
+        directory_by(config::current()?)
+    }
 }
 
 /// Returns the directory for the spool according to `config`, which may not be in force yet.
@@ -63,7 +67,7 @@ pub(super) fn directory_by(config: &Config) -> Option<CString> {
 pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     match spool {
         Some(path) => directory_of(path),
-        None => directory().or_else(|| first_of_this_node(b"").filter(|_| !held::is_in_force())),
+        None => directory().or_else(|| first_of_this_node(b"").filter(|_| !own_directories::is_in_force())),
     }
 }
 

@@ -12,8 +12,8 @@ mod calls;
 mod common;
 mod described;
 mod keys;
-mod mine;
 mod operators;
+mod own_counts;
 mod shared;
 mod sums;
 mod table;
@@ -28,8 +28,8 @@ use crate::mpi::World;
 use crate::registry::File;
 use calls::Tools;
 use common::{Files, Ranks};
-use mine::Rank;
 use operators::Element;
+use own_counts::Rank;
 use sums::{Room, Sums};
 use trace_format::meta::{Process, ProcessInfo, path_hash};
 
@@ -92,7 +92,7 @@ pub(super) fn shared_files(
 
     let node = path_hash(info.node.as_bytes());
     let own = Rank { rank, node, scale: &calibration.scale, sync_ns };
-    let element = |room| mine::sums(&own, room, notes, counted, &shared);
+    let element = |room| own_counts::sums(&own, room, notes, counted, &shared);
     let (words, reduced) = tools.to_rank_0(world, shared.others(), element);
     let sums = (rank == 0).then(|| Sums::take(&words));
     let files = sums.as_ref().map(|sums| Files::of(counted, &shared, sums));

@@ -3,7 +3,7 @@
 //! point-to-point calls are not wrapped.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::life::ERR_OTHER;
+use super::init_finalize::ERR_OTHER;
 use super::meetings::{meeting, passes};
 use crate::mpi::Handle;
 use crate::ops::{

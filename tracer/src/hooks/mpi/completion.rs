@@ -5,7 +5,7 @@
 
 use super::extent::{Begin, moved_bytes, status_bytes};
 use super::files::failed;
-use super::life::ERR_OTHER;
+use super::init_finalize::ERR_OTHER;
 use crate::handles::{Held, MpiRequest, no_mpi_requests};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, World, world};

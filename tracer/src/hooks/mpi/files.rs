@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::hints;
-use super::life::{ERR_OTHER, outermost};
+use super::init_finalize::{ERR_OTHER, outermost};
 use crate::handles::{self, MpiFile, PATH_BYTES};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, api, world};

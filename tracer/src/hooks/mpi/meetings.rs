@@ -1,7 +1,7 @@
 //! Recording of MPI's collective calls, which are synchronization points, and bookkeeping of freed communicators.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::life::{ERR_OTHER, outermost};
+use super::init_finalize::{ERR_OTHER, outermost};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, World, active, communicators, world};
 use crate::ops::Op;

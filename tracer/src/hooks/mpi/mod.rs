@@ -7,7 +7,7 @@ mod data;
 mod extent;
 mod files;
 mod hints;
-mod life;
+mod init_finalize;
 mod meetings;
 mod nonblocking;
 mod positions;
@@ -17,7 +17,7 @@ use crate::real::Slot;
 
 /// Tables of wrapped functions that every MPI library has.
 pub(super) const FAMILIES: [&[&Slot]; 9] = [
-    life::LIFE,
+    init_finalize::LIFE,
     files::FILES,
     positions::POSITIONS,
     data::DATA,

@@ -5,7 +5,7 @@
 use super::completion::request_at;
 use super::extent::{Where, asked_bytes};
 use super::files::failed;
-use super::life::ERR_OTHER;
+use super::init_finalize::ERR_OTHER;
 use crate::handles::{self, Submitted};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};

@@ -3,7 +3,7 @@
 
 use super::extent::{Where, byte_offset};
 use super::files::on_file;
-use super::life::ERR_OTHER;
+use super::init_finalize::ERR_OTHER;
 use crate::handles::MpiFile;
 use crate::mpi::{Handle, world};
 use crate::ops::{MPIIO_PREALLOCATE, MPIIO_SEEK, MPIIO_SEEK_SHARED, MPIIO_SET_SIZE};

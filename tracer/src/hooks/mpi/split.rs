@@ -3,7 +3,7 @@
 
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
-use super::life::ERR_OTHER;
+use super::init_finalize::ERR_OTHER;
 use crate::handles;
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};

@@ -1,10 +1,10 @@
 //! Wrappers of calls that may change which file a path name refers to (rename, mount, chroot, wait, ...). They are not recorded, but the
-//! cache of names is invalidated (`handles/certain.rs`). A child that was waited for may have made such calls too.
+//! cache of names is invalidated (`handles/canonical_name.rs`). A child that was waited for may have made such calls too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
 use crate::real::hooks;
-use crate::{handles, held, lifecycle, process, record};
+use crate::{handles, lifecycle, own_directories, process, record};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 /// Runs `call`, which may change what path names refer to, and invalidates cached names.
@@ -50,7 +50,7 @@ pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
 /// Runs `call`, which unmounts `target`, and invalidates cached names.
 #[inline(always)]
 pub(super) fn unmounting(target: *const c_char, call: impl Fn() -> c_int) -> c_int {
-    changing(|| held::unmounting(target, call))
+    changing(|| own_directories::unmounting(target, call))
 }
 
 hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };

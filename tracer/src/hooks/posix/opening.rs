@@ -11,7 +11,7 @@ use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{clock, errno, held, lifecycle, registry, say};
+use crate::{clock, errno, lifecycle, own_directories, registry, say};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -95,7 +95,7 @@ pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 /// Runs `call`, which duplicates `old` as `new` and closes the previous `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    held::make_way(new);
+    own_directories::make_way(new);
     duplicating_as(old, (old != new && new >= 0).then_some(new), call)
 }
 
@@ -141,7 +141,7 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
 /// Runs `call`, which duplicates `old` to the first free number not below `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    held::make_way(new);
+    own_directories::make_way(new);
     duplicating(old, call)
 }
 
@@ -154,13 +154,13 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     }
     let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let taken = (record::is_on() && is_own_process()).then(|| handles::take(number));
-        let result = held::unless_held(number, call);
+        let result = own_directories::unless_held(number, call);
         taken.into_iter().for_each(handles::Taken::close);
         return result;
     };
     let taken = handles::take(number);
     let Some(file) = taken.file() else {
-        let result = held::unless_held(number, call);
+        let result = own_directories::unless_held(number, call);
         taken.close();
         return result;
     };
@@ -180,7 +180,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that are still open afterwards are looked up again.
 pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
-    let close = || held::around(first, last, call);
+    let close = || own_directories::around(first, last, call);
     if !record::is_on() || !is_own_process() {
         return close();
     }
@@ -204,7 +204,7 @@ pub(super) fn closing_range_with(
     let parts = flags & UNSHARE != 0 && record::is_on() && is_own_process() && !handles::is_only_thread();
     let result = match (flags & CLOSE_LATER != 0, parts) {
         (true, _) => call(first, last),
-        (false, true) => held::around(first, last, call),
+        (false, true) => own_directories::around(first, last, call),
         (false, false) => closing_range(first, last, call),
     };
     if parts && result == 0 {

@@ -1,5 +1,5 @@
 //! Probe for readable memory: finds out if memory that the program names can be read. The kernel returns an error instead of raising a
-//! signal. Many pages are probed by one system call, and none once the program has confined itself by seccomp (`confined.rs`).
+//! signal. Many pages are probed by one system call, and none once the program has confined itself by seccomp (`seccomp.rs`).
 #![expect(unsafe_code, reason = "process_vm_readv(2)")]
 
 use crate::{errno, process, sys};

@@ -6,7 +6,7 @@
 
 use super::readable::{Answer, Pages};
 use crate::real::{Slot, slot};
-use crate::{bare, errno};
+use crate::{errno, without_tls};
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_long, c_void};
 
@@ -18,14 +18,14 @@ pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
 
 /// Prepares for a vfork(2) by the program and returns the address of vfork(2), or of fork(2) in a C library without it.
 extern "C" fn before_vfork() -> *mut c_void {
-    bare::vforking();
+    without_tls::vforking();
     let address = VFORK_SLOT.address();
     if address.is_null() { libc::fork as *mut c_void } else { address }
 }
 
 /// Prepares for a clone(2) by the program and returns the address of clone(2), which exists since the program has called it.
 extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_int) -> *mut c_void {
-    bare::cloning(u64::from(flags as u32));
+    without_tls::cloning(u64::from(flags as u32));
     CLONE_SLOT.address()
 }
 
@@ -35,7 +35,7 @@ const ARGUMENTS_BYTES: usize = 64;
 /// Prepares for a vfork(2), clone(2) or clone3(2) made through syscall(2); `first` and `second` are its first two arguments.
 pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second: usize) {
     match number {
-        libc::SYS_clone => bare::cloning(first as u64),
+        libc::SYS_clone => without_tls::cloning(first as u64),
         libc::SYS_clone3 => {
             let errno = errno::save();
             let mut pages = Pages::new();
@@ -43,9 +43,9 @@ pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second
                 second >= ARGUMENTS_BYTES && pages.add(first, size_of::<u64>()) && pages.ask() == Answer::Readable;
             errno.restore();
             // SAFETY: checked above to be readable.
-            bare::cloning(if is_there { unsafe { (first as *const u64).read_unaligned() } } else { 0 });
+            without_tls::cloning(if is_there { unsafe { (first as *const u64).read_unaligned() } } else { 0 });
         }
-        _ => bare::vforking(),
+        _ => without_tls::vforking(),
     }
 }
 

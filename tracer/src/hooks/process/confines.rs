@@ -1,11 +1,11 @@
 //! Wrappers of calls by which a program confines itself with a system call filter (seccomp). From then on, the tracer makes no system calls
-//! of its own. This module detects such calls; `confined.rs` handles the consequences.
+//! of its own. This module detects such calls; `seccomp.rs` handles the consequences.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
-use crate::confined::{confining, without_counter};
 use crate::hooks::resolve_late;
 use crate::real::hooks;
+use crate::seccomp::{confining, without_counter};
 use libc::{c_int, c_long, c_ulong};
 
 /// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode. Programs also probe the kernel with invalid

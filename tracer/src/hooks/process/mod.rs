@@ -1,13 +1,13 @@
 //! Wrapped functions that end a process, replace its program, confine it, or limit its memory.
 
-mod becomes;
 mod confines;
-mod ends;
+mod exec;
+mod exit;
 mod limits;
 mod preload;
 mod untraceable;
 
-pub(super) use becomes::BECOMES;
 pub(super) use confines::{CONFINES, by_prctl, by_seccomp};
-pub(super) use ends::ENDS;
+pub(super) use exec::BECOMES;
+pub(super) use exit::ENDS;
 pub(super) use limits::LIMITS;

@@ -7,7 +7,7 @@ use crate::environment::strings;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::real::LINKED_NOTE;
-use crate::{confined, errno, record, sys};
+use crate::{errno, record, seccomp, sys};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 
@@ -65,7 +65,7 @@ impl Fate {
 
 /// Determines from its file if a program that is about to run can be traced. Preserves errno.
 pub(super) fn look(program: Program) -> Fate {
-    if !confined::inspects_programs() {
+    if !seccomp::inspects_programs() {
         return Fate::Traced;
     }
     let errno = errno::save();

@@ -17,7 +17,8 @@ use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
 use crate::{
-    blocking, buffer, clock, exec_watchdog, flush, gate, handles, late, record, signals, spool, state, threads, tls,
+    blocking, buffer, clock, exec_watchdog, flush, gate, handles, late_calls, record, signals, spool, state, threads,
+    tls,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -186,7 +187,7 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
 
 /// Continues after the trace has been written. Does not wake waiting threads: usually the process has ended before they check again.
 pub(crate) fn go_on_late() {
-    late::begin();
+    late_calls::begin();
     record::set_state(State::Late);
 }
 

@@ -21,7 +21,9 @@
 use crate::config::{self, Environment};
 use crate::notes::Note;
 use crate::say::say;
-use crate::{begin, budget, buffer, clock, ends, errno, process, record, registry, signals, spool, sys, tls};
+use crate::{
+    begin, budget, buffer, clock, end_of_recording, errno, process, record, registry, signals, spool, sys, tls,
+};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -188,7 +190,7 @@ fn make_ready(resolve: fn()) -> bool {
     }
     // Set before recording begins.
     let Some(config) = config::current() else { return false };
-    if ends::is_left_out_so_far(config) {
+    if end_of_recording::is_left_out_so_far(config) {
         spool::remove();
         budget::give_back();
         return false;
@@ -196,7 +198,7 @@ fn make_ready(resolve: fn()) -> bool {
     resolve();
     begin::begin();
     let Some(path) = spool::path() else {
-        ends::write_so_far(config, "seccomp");
+        end_of_recording::write_so_far(config, "seccomp");
         tell(&[
             b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool",
         ]);
