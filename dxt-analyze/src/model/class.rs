@@ -1,4 +1,4 @@
-//! Class of a call: what calls do, as far as they are judged together.
+//! Class of a call: calls of one class are compared and summed together.
 
 use super::run::Op;
 use crate::text::units as show;
