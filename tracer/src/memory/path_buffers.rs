@@ -24,8 +24,13 @@ struct Place {
 // SAFETY: the bytes are touched only by the thread that has set `holder`.
 unsafe impl Sync for Place {}
 
-static PLACES: [Place; LOANS] =
-    [const { Place { holder: AtomicUsize::new(0), bytes: UnsafeCell::new([0; LOAN_BYTES]) } }; LOANS];
+static PLACES: [Place; LOANS] = [const { Place::free() }; LOANS];
+
+impl Place {
+    const fn free() -> Self {
+        Self { holder: AtomicUsize::new(0), bytes: UnsafeCell::new([0; LOAN_BYTES]) }
+    }
+}
 
 /// Borrowed path buffer with arbitrary content; returned to the pool when dropped.
 pub(crate) struct Loan(&'static Place);
@@ -33,13 +38,18 @@ pub(crate) struct Loan(&'static Place);
 impl Loan {
     /// Borrows a buffer; `None` if all of them stay in use for long.
     pub(crate) fn take() -> Option<Self> {
+        Self::take_from(&PLACES)
+    }
+
+    #[inline(always)]
+    fn take_from(places: &'static [Place; LOANS]) -> Option<Self> {
         let me = tls::number();
         let is_free = |place: &&Place| {
             place.holder.load(Ordering::Relaxed) == 0
                 && place.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         // Threads start at different places, so that they do not all contend for the first one.
-        let (behind, before) = PLACES.split_at(me / size_of::<tls::Thread>() % LOANS);
+        let (behind, before) = places.split_at(me / size_of::<tls::Thread>() % LOANS);
         for _ in 0..MOST_TRIES {
             if let Some(place) = before.iter().chain(behind).find(is_free) {
                 return Some(Self(place));
@@ -86,9 +96,11 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_given_back() {
+        // A pool of its own: other tests borrow from the pool of the process at the same time.
+        static POOL: [Place; LOANS] = [const { Place::free() }; LOANS];
         for _ in 0..3 {
-            let mut loans: Vec<Loan> = std::iter::from_fn(Loan::take).collect();
-            assert!(loans.len() > LOANS / 2 && loans.len() <= LOANS);
+            let mut loans: Vec<Loan> = std::iter::from_fn(|| Loan::take_from(&POOL)).collect();
+            assert_eq!(loans.len(), LOANS);
             loans.iter_mut().zip(1..).for_each(|(loan, value)| loan.fill(value));
             assert!(loans.iter().zip(1..).all(|(loan, value)| loan.iter().all(|&byte| byte == value)));
         }
