@@ -38,6 +38,8 @@ python_modules() {
 
 # With the destinations of `live` that a build for users may leave out.
 workspace=(--workspace --features "dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats")
+# Crates with `test = false`, which `--lib` and a test's name would test.
+built_of_others=(--exclude dxt-tracer-static --exclude dxt-run --exclude dxt-python)
 
 # What users run, in release, and the tests. One processor is enough for the most of either.
 build() {
@@ -53,7 +55,7 @@ build() {
 tests() {
     local of_programs others runner status=0
     if [ $# -gt 0 ]; then
-        cargo test "${workspace[@]}" --no-fail-fast "$@" || status=1
+        cargo test "${workspace[@]}" "${built_of_others[@]}" --no-fail-fast "$@" || status=1
         touch "$said.begun"
         return "$status"
     fi
@@ -131,8 +133,6 @@ came_to() {
 }
 
 fast() {
-    # Crates with `test = false` are left out by name: `--lib` would test them.
-    local built_of_others=(--exclude dxt-tracer-static --exclude dxt-run --exclude dxt-python)
     local analyses=(causes:: checks:: compare:: house:: layers:: ledger:: readme:: stripes:: what_if::)
     step "Unit tests" cargo test "${workspace[@]}" "${built_of_others[@]}" --lib --no-fail-fast
     step "Analyses" cargo test -p dxt-analyze --features live-http,postgres,nats --test it -- "${analyses[@]}" --skip programs:: --skip signature_
