@@ -5,7 +5,7 @@
 //! 2. All recorded calls are marked as taken (`flush::take`), inside the gate (`gate`), and written.
 //! 3. They are marked as written, or the mark is removed.
 //! 4. If the process is gone next, other threads stay parked: without the tracer they would be gone by now. If exit(3) may still wait for
-//!    them (destructors ran, streams are flushed), they resume, and their calls are late ones (`late`). If exec(3) fails, recording resumes
+//!    them (destructors ran, streams are flushed), they resume, and their calls are late ones (`late_calls`). If exec(3) fails, recording resumes
 //!    as before.
 //!
 //! A process killed anywhere in between leaves a spool whose marks and header show what is in the trace.

@@ -1,8 +1,8 @@
-//! Files of the tracer's own, which it reopens by their names: each time it checks that a file is still the one meant, since other users may
+//! Files of the tracer's own in the directory of spools, which it reopens by their names: each time it checks that a file is still the one meant, since other users may
 //! write to the directory.
-#![expect(unsafe_code, reason = "open(2), fstat(2), close(2), unlink(2)")]
+#![expect(unsafe_code, reason = "mkdir(2), open(2), fstat(2), close(2), unlink(2)")]
 
-use crate::{errno, job, own_directories};
+use crate::{config, errno, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,6 +85,25 @@ pub(crate) fn unlink(path: &CStr) -> bool {
     let (at, name) = own_directories::at(path);
     // SAFETY: the name is NUL-terminated.
     unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
+}
+
+/// Makes the directory of spools, unless it exists.
+///
+/// # Errors
+/// Fails with ESTALE if the directory is not the one made for this run.
+pub(crate) fn make_directory(directory: &CStr) -> Result<(), libc::c_int> {
+    if own_directories::is_in_force() {
+        return Ok(());
+    }
+    let made = config::current().and_then(|config| config.spool_made.as_ref());
+    if made.is_some_and(|made| made.is_elsewhere(directory.to_bytes())) {
+        return Err(libc::ESTALE);
+    }
+    // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
+    if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
+        crate::directory::give(libc::AT_FDCWD, directory, 0o700);
+    }
+    Ok(())
 }
 
 /// Returns the status of the open file if it is a regular file of this user.

@@ -27,9 +27,10 @@ use quota::{Quota, Trouble};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Quota of this process. Null without a budget, without a job that could have other processes, or once the quota proves unusable. Never
-/// freed.
+/// Quota of this process. Null without a budget, or without a job that could have other processes. Never freed.
 static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
+/// True once the quota proved unusable. A forked child finds out for itself.
+static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
 /// Number of ranks among which the budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
@@ -49,6 +50,8 @@ static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// Number of requests since the last one that was granted. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
+/// Requests after which a quota that was not exhausted, but not accessible, is accessed in any case.
+const MOST_UNASKED: u64 = 64;
 /// Duration of this process's waits for the quota since it last answered, in ms, and its upper bounds: as long as more is to be written, and
 /// before the trace is written or bytes are returned.
 static WAITED: AtomicU32 = AtomicU32::new(0);
@@ -98,9 +101,14 @@ pub(crate) fn prepare(
     }
 }
 
-fn quota() -> Option<&'static Quota> {
+fn prepared() -> Option<&'static Quota> {
     // SAFETY: null, or leaked and thus never freed.
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
+}
+
+/// Returns the quota, unless it proved unusable.
+fn quota() -> Option<&'static Quota> {
+    prepared().filter(|_| !IS_UNUSABLE.load(Ordering::Relaxed))
 }
 
 /// Divides the budget among `ranks` ranks from now on.
@@ -136,14 +144,19 @@ fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u6
     match quota.change(needed > have, &mut waits, own) {
         Ok(()) => {
             WAITED.store(0, Ordering::Relaxed);
-            IS_EMPTY.store(needed > have && quota.reserved() <= have, Ordering::Relaxed);
+            let is_empty = needed > have && quota.reserved() <= have;
+            IS_EMPTY.store(is_empty, Ordering::Relaxed);
+            // What others have taken since then is seen at the next request.
+            if !is_empty {
+                REQUESTS.store(0, Ordering::Relaxed);
+            }
             note(false);
         }
         Err(Trouble::ForNow) if sys::is_shut() => {}
         Err(trouble) => {
             WAITED.store(end - waits, Ordering::Relaxed);
             if trouble == Trouble::ForGood {
-                QUOTA.store(std::ptr::null_mut(), Ordering::Release);
+                IS_UNUSABLE.store(true, Ordering::Relaxed);
             }
             note(true);
         }
@@ -158,11 +171,7 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
         let lacking = needed.saturating_sub(have);
         have + portion(quota.part, lacking, least.min(lacking), share.saturating_sub(have), free)
     });
-    let is_enough = quota.reserved() >= needed;
-    if is_enough {
-        REQUESTS.store(0, Ordering::Relaxed);
-    }
-    is_enough || self::quota().is_none()
+    quota.reserved() >= needed || self::quota().is_none()
 }
 
 /// Returns the bytes to grant to a process that needs `lacking` more (or at least `least`) and may have at most `most` more, if `free` bytes
@@ -183,7 +192,8 @@ fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
 /// at its last answer.
 fn covers(bytes: u64) -> bool {
     let Some(quota) = quota().filter(|quota| quota.reserved() < bytes) else { return true };
-    let asks = (REQUESTS.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
+    let request = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+    let asks = request.is_power_of_two() || request.is_multiple_of(MOST_UNASKED) && !IS_EMPTY.load(Ordering::Relaxed);
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
@@ -215,6 +225,7 @@ pub(crate) fn settle(bytes: u64) {
 /// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size.
 /// It may still grow if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
+    IS_LEAST.store(false, Ordering::Relaxed);
     let (Some(share), needed) = (share(), left() + bytes) else { return true };
     let Some(quota) = quota().filter(|quota| quota.reserved() < needed) else { return true };
     let is_whole = draw(quota, needed, LEAST_BEGINNING.min(share));
@@ -290,19 +301,24 @@ impl Piece {
     pub(crate) fn take(self, bytes: usize) -> bool {
         let (Some(share), bytes) = (share(), bytes as u64) else { return true };
         let (names, others) = (share / NAMES_PART, OTHERS.load(Ordering::Relaxed));
-        let taken = self.taken().fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        let (most, is_small) = match self {
+        // Upper bound of the sum, and bytes up to which it is granted without the quota.
+        let (most, least) = match self {
             Self::Segments => {
                 let least = if is_least() { LEAST_ARENA } else { LEAST_SEGMENTS };
-                (share.saturating_sub((names + COUNTERS).max(others) + left()).max(least), taken <= least)
+                (share.saturating_sub((names + COUNTERS).max(others) + left()).max(least), least)
             }
-            Self::Others if bytes <= SMALL_PIECE => (u64::MAX, true),
+            Self::Others if bytes <= SMALL_PIECE => (u64::MAX, u64::MAX),
             // Tables in use double in size while enough is left.
-            Self::Others => (names, false),
+            Self::Others => (names, 0),
         };
-        let is_granted = taken <= most && (covers(used()) || is_small);
+        // Only a sum within the bound is stored: otherwise another thread would be refused for bytes that are not taken.
+        let sum = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= most);
+        let taken = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        let is_granted = taken.is_ok_and(|taken| covers(used()) || taken + bytes <= least);
         if !is_granted {
-            self.give_back(bytes as usize);
+            if taken.is_ok() {
+                self.give_back(bytes as usize);
+            }
             HAS_REFUSED.fetch_or(self == Self::Segments, Ordering::Relaxed);
         }
         is_granted
@@ -330,11 +346,13 @@ pub(crate) fn has_refused() -> bool {
 /// Resets the budget state in a forked child, which has its own share and has written nothing yet. If its parent has waited without success,
 /// the child does not wait.
 pub(crate) fn in_child() {
-    if let Some(quota) = quota() {
+    if let Some(quota) = prepared() {
         quota.in_child();
     }
     [&SEGMENTS, &OTHERS, &LEFT, &REQUESTS].iter().for_each(|bytes| bytes.store(0, Ordering::Relaxed));
-    [&HAS_REFUSED, &IS_LEAST, &IS_EMPTY, &IS_NOTED].iter().for_each(|state| state.store(false, Ordering::Relaxed));
+    [&HAS_REFUSED, &IS_LEAST, &IS_EMPTY, &IS_NOTED, &IS_UNUSABLE]
+        .iter()
+        .for_each(|state| state.store(false, Ordering::Relaxed));
     if WAITED.load(Ordering::Relaxed) > 0 {
         WAITED.store(MOST_TO_SETTLE, Ordering::Relaxed);
     }

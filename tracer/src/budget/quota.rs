@@ -17,6 +17,7 @@ use crate::own_file::{self, Identity};
 use crate::{errno, process, sys, threads};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use trace_format::meta::path_hash;
 
 /// Quota of a node for one job, and this process's reservation from it.
 pub(super) struct Quota {
@@ -42,10 +43,10 @@ pub(super) enum Trouble {
     ForGood,
 }
 
-/// Layout of the file, in 8-byte words: magic, job, reserved bytes.
-const WORDS: usize = 3;
+/// Layout of the file, in 8-byte words: magic, job, reserved bytes, hash of the other words.
+const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
-const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x01");
 
 /// Maximum number of attempts to open a quota file that other processes delete meanwhile.
 const MOST_OPENS: u32 = 8;
@@ -93,17 +94,17 @@ impl Opened {
         let (into, length) = (words.as_mut_ptr(), size_of_val(&words));
         // SAFETY: the buffer is ours and as long as said.
         let read = unsafe { sys::syscall!(libc::SYS_pread64, self.0, into, length, 0_i64) };
-        let [magic, of, reserved, _] = words.map(u64::from_le);
+        let [magic, of, reserved, sum, _] = words.map(u64::from_le);
         match usize::try_from(read) {
             // Just created.
             Ok(0) => Some(0),
-            Ok(BYTES) if magic == MAGIC && of == job => Some(reserved),
+            Ok(BYTES) if magic == MAGIC && of == job && sum == check(job, reserved) => Some(reserved),
             _ => None,
         }
     }
 
-    fn write(&self, words: [u64; WORDS]) -> bool {
-        let words = words.map(u64::to_le);
+    fn write(&self, job: u64, reserved: u64) -> bool {
+        let words = [MAGIC, job, reserved, check(job, reserved)].map(u64::to_le);
         // SAFETY: the words are ours.
         let written = unsafe { sys::syscall!(libc::SYS_pwrite64, self.0, words.as_ptr(), BYTES, 0_i64) };
         written == BYTES as i64
@@ -122,6 +123,15 @@ impl Drop for Opened {
         // SAFETY: opened here.
         unsafe { sys::finish!(libc::SYS_close, self.0) };
     }
+}
+
+/// Returns the hash of the file's other words.
+fn check(job: u64, reserved: u64) -> u64 {
+    let mut bytes = [0; BYTES];
+    for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, job, reserved]) {
+        *place = word.to_le_bytes();
+    }
+    path_hash(&bytes)
 }
 
 /// Returns a request to lock (F_WRLCK) or unlock (F_UNLCK) a file.
@@ -173,7 +183,7 @@ impl Quota {
         let changed = self.turn.run(|| match self.locked(creates, waits)? {
             Some(file) => self.update(&file, own),
             None => {
-                self.reserved.store(0, Ordering::Relaxed);
+                self.reserved.fetch_sub(self.reserved(), Ordering::Relaxed);
                 Ok(())
             }
         });
@@ -191,7 +201,7 @@ impl Quota {
         if process::size_limit() < BYTES as u64 {
             return Err(Trouble::ForGood);
         }
-        for _ in 0..MOST_OPENS {
+        for tried in 0..MOST_OPENS {
             let mut is_new = false;
             let opened = Opened::open(&self.path, false).or_else(|error| {
                 is_new = creates && error == libc::ENOENT;
@@ -200,7 +210,9 @@ impl Quota {
             let file = match opened {
                 Ok(file) => file,
                 Err(libc::ENOENT) if !creates => return Ok(None),
-                // The first error: another process created the file first.
+                // The directory is created with the first file in it: this one, or a spool.
+                Err(libc::ENOENT) if tried == 0 && own_file::make_directory(&self.directory).is_ok() => continue,
+                // EEXIST: another process has created the file meanwhile.
                 Err(libc::EEXIST | libc::EINTR) => continue,
                 Err(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => return Err(Trouble::ForNow),
                 Err(_) => return Err(Trouble::ForGood),
@@ -231,14 +243,15 @@ impl Quota {
         let after = before.saturating_sub(have) + own;
         if after == 0 {
             self.remove();
-        } else if after != before && !file.write([MAGIC, self.job, after]) {
+        } else if after != before && !file.write(self.job, after) {
             // An empty file is of no use.
             if before == 0 {
                 self.remove();
             }
             return Err(Trouble::ForGood);
         }
-        self.reserved.store(own, Ordering::Relaxed);
+        // Bytes that another thread has taken over meanwhile (`adopt`) stay.
+        self.reserved.fetch_add(own.wrapping_sub(have), Ordering::Relaxed);
         Ok(())
     }
 

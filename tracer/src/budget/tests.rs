@@ -3,16 +3,17 @@
 use super::*;
 use std::ffi::CStr;
 
-/// Test: without a budget there is no quota, and thus no file and no lock.
+/// Test: without a budget there is no quota, and thus no file and no lock; nothing is counted.
 #[test]
-fn without_a_budget_there_is_no_pot() {
+fn without_a_budget_there_is_no_quota() {
     let environment: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DXT_JOB_ID", "7"), (c"SLURM_JOB_ID", "7")];
     prepare(&config::read(&environment).ok().flatten().unwrap(), &environment, |_| None);
     assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names(|| 0));
     assert!(Piece::Segments.take(1 << 40) && Piece::Others.take(1 << 40));
     settle(5);
     give_back();
-    assert!(quota().is_none() && !IS_NOTED.load(Ordering::Relaxed) && !has_refused());
+    assert!(quota().is_none() && prepared().is_none() && !IS_NOTED.load(Ordering::Relaxed) && !has_refused());
+    assert_eq!((REQUESTS.load(Ordering::Relaxed), WAITED.load(Ordering::Relaxed)), (0, 0));
 }
 
 #[test]

@@ -82,18 +82,13 @@ const LEAST_POPULATED: usize = 64 << 10;
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure. `reserve`: reserves the budget
-/// before anything is allocated, once the directory exists. Returns the start of the mapping and the result of `reserve`.
-pub(super) fn make<T>(length: usize, reserve: impl FnOnce() -> T) -> Option<(*mut u8, T)> {
+/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure.
+pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
-    let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| {
-        make_directory(&directory)?;
-        let reserved = reserve();
-        Ok((make_in(&directory, length)?, reserved))
-    });
+    let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
     saved.restore();
     match made {
-        Ok(made) => Some(made),
+        Ok(start) => Some(start),
         Err((path, error)) => {
             say_why(path.as_deref(), error);
             None
@@ -118,6 +113,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     if length as u64 > process::size_limit() {
         return Err((None, libc::EFBIG));
     }
+    own_file::make_directory(directory).map_err(|error| (None, error))?;
     // The first spool stays mapped; a second one is never replaced by a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
@@ -154,25 +150,6 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         };
     }
     Err((None, libc::EEXIST))
-}
-
-/// Creates the spool directory if absent.
-///
-/// # Errors
-/// Fails with ESTALE if the directory is not the one made for this run.
-pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, libc::c_int)> {
-    if own_directories::is_in_force() {
-        return Ok(());
-    }
-    let made = config::current().and_then(|config| config.spool_made.as_ref());
-    if made.is_some_and(|made| made.is_elsewhere(directory.to_bytes())) {
-        return Err((None, libc::ESTALE));
-    }
-    // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
-    if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
-        crate::directory::give(libc::AT_FDCWD, directory, 0o700);
-    }
-    Ok(())
 }
 
 fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {

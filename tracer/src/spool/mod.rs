@@ -20,6 +20,7 @@ use crate::config::{self, Spool};
 use crate::memory::{Lent, PAGE_BYTES};
 use crate::notes;
 use crate::own_directories::{self, For};
+use crate::own_file;
 use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
@@ -163,6 +164,12 @@ const SCRATCHES: usize = 1 << 15;
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
+    // Reserves the budget before anything is allocated.
+    let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
+        [FIRST_BYTES; 4]
+    } else {
+        LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES))
+    };
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(journal_bytes / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);
@@ -170,14 +177,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
     sizes[Part::Staging as usize] = page(staging::PLACES * staging::BYTES);
     sizes[Part::Meetings as usize] = page(meetings_bytes);
-    let reserve = || budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64);
-    let Some((start, is_whole)) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>(), reserve) else {
-        return false;
-    };
-    let firsts = match is_whole {
-        true => [FIRST_BYTES; 4],
-        false => LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES)),
-    };
+    let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
     let [mut journal, mut arena, mut scratch, mut folded, staging, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
@@ -223,7 +223,7 @@ pub(crate) fn take_back() {
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };
-    if STAGE.load(Ordering::Acquire) == Stage::None as u8 || file::make_directory(&directory).is_ok() {
+    if STAGE.load(Ordering::Acquire) == Stage::None as u8 || own_file::make_directory(&directory).is_ok() {
         own_directories::open(For::Spool, &directory);
     }
 }
