@@ -9,10 +9,10 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 const NEVER: usize = 0;
-const BUSY: usize = 1;
-const FREE: usize = 2;
-const KEY: usize = 8;
-const OTHER: usize = 9;
+const BUSY: usize = 2;
+const FREE: usize = 4;
+const KEY: usize = 9;
+const OTHER: usize = 11;
 
 /// Fault that is deliberately put into the model.
 #[derive(Clone, Copy, PartialEq)]

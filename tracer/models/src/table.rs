@@ -1,4 +1,4 @@
-//! Model of `memory/growable_region.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
+//! Model of `memory/growable_region.rs` (`take`, `back`, `back_alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
 //! that become visible by a word stored last (a journal record, the header of a chunk). Threads push records while another thread iterates
 //! and a reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records overlap,
 //! no record is accessed before its memory is backed by storage, and backing, which may write zeros, never overwrites a record.
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// Backs the records up to `end` with storage, like `alone` around `back_alone`, on a file system without fallocate(2), where zeros are
+    /// Backs the records up to `end` with storage, like `BACKING` around `back_alone`, on a file system without fallocate(2), where zeros are
     /// written.
     fn back(&self, me: usize, end: usize) {
         let together = self.fault == Fault::BackTogether;

@@ -1,8 +1,8 @@
-//! Model of `handles/description/turns.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`). Threads that move the same
-//! file position are serialized around the kernel's call (each takes a turn), so that each gets the offset at which its transfer really
-//! began. If a turn is taken over because its owner does not return for long, every thread whose offset may be wrong must know that the
-//! offset is an estimate: the thread that took the turn over, the one that lost it, and any that gets a turn while the lost call is still
-//! in progress.
+//! Model of `handles/description/turns.rs` (`moving`, `moving_among_threads`, `moved`, `settle`) and `handles/description.rs`
+//! (`share_with_others`). Threads that move the same file position are serialized around the kernel's call (each takes a turn), so that
+//! each gets the offset at which its transfer really began. If a turn is taken over because its owner does not return for long, every
+//! thread whose offset may be wrong must know that the offset is an estimate: the thread that took the turn over, the one that lost it, and
+//! any that gets a turn while the lost call is still in progress.
 //!
 //! The kernel serializes such calls: in the model, by an atomic add. A bounded wait is a number of checks.
 

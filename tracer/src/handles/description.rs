@@ -278,6 +278,7 @@ impl Description {
 
     /// Sets O_APPEND, as fdopen(3) does for a C stream in append mode.
     pub(crate) fn set_appending(&self) {
+        debug_assert!(self.described().is_some(), "flags without a file look like a file");
         self.file.fetch_or(Manner::APPENDING.small().into(), Ordering::Relaxed);
     }
 

@@ -2,7 +2,7 @@
 //! there is no room; a missing object is queried again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
-use crate::memory::{FixedTable, Zeroed};
+use crate::memory::FixedTable;
 use crate::registry::{DataSet, File};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,14 +27,8 @@ pub(crate) struct Hdf5Id {
     pub(crate) id: i64,
 }
 
-/// Address of an object.
-struct Object(AtomicUsize);
-
-// SAFETY: zero is a number.
-unsafe impl Zeroed for Object {}
-
-/// Objects by identifier and library combined.
-static OBJECTS: FixedTable<Object, 8192, 8> = FixedTable::new();
+/// Addresses of objects, by identifier and library combined.
+static OBJECTS: FixedTable<AtomicUsize, 8192, 8> = FixedTable::new();
 
 impl Hdf5Id {
     /// Combines identifier and library into one key. The identifier's upper byte is its type, its lower part a serial number. The bits in
@@ -47,7 +41,7 @@ impl Hdf5Id {
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
         let entry = OBJECTS.find(key)?;
-        let object = entry.0.load(Ordering::Acquire);
+        let object = entry.load(Ordering::Acquire);
         // Another thread may have reused the entry for another object meanwhile.
         if !entry.is(key) {
             return None;
@@ -68,7 +62,7 @@ impl Hdf5Id {
             Hdf5Object::File(file) => std::ptr::from_ref(file) as usize,
             Hdf5Object::DataSet(set) => std::ptr::from_ref(set) as usize | IS_DATA_SET,
         };
-        let add = || OBJECTS.add(self.key(), |object| object.0.store(address, Ordering::Release)).is_some();
+        let add = || OBJECTS.add(self.key(), |object| object.store(address, Ordering::Release)).is_some();
         if !add() {
             OBJECTS.evict(self.key(), self.id as usize);
             add();

@@ -83,7 +83,7 @@ pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
 
 /// Adds `handle` as opened on `file`; returns false if the table is full.
 pub(crate) fn add(handle: usize, file: &'static File) -> bool {
-    // Left over if the close was not seen.
+    // Removes what is left if the close was not seen.
     remove(handle);
     let details = mpi_details_of(file).map_or(std::ptr::null_mut(), |details| std::ptr::from_ref(details).cast_mut());
     let added = FILES.add(handle, |opened| {
@@ -107,6 +107,19 @@ pub(crate) fn remove(handle: usize) {
 mod tests {
     use super::*;
     use crate::registry::{Identity, find_or_add};
+
+    #[test]
+    fn handles_come_and_go() {
+        crate::registry::prepare_for_tests();
+        let file = find_or_add(b"/data/mpi", Identity::default()).unwrap();
+        for handle in (0x11000..0x11000 + 16 * 100).step_by(16) {
+            assert!(add(handle, file));
+        }
+        assert!(std::ptr::eq(find(0x11010).unwrap().file(), file));
+        remove(0x11010);
+        assert!(find(0x11010).is_none() && find(0x11020).is_some());
+        assert!(add(0x11010, file) && find(0x11010).is_some());
+    }
 
     #[test]
     fn a_handle_is_of_the_file_opened_last() {

@@ -18,7 +18,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Returns the key of the table entry. An owner is below 2^55, so mark and table key determine it.
+    /// Returns the key of the table entry. It lacks the highest bit, which is bit 55 of the owner: 0 in every address that the kernel chooses
+    /// (`Documentation/arch/x86/x86_64/5level-paging.rst`), so that mark and table key determine the owner.
     fn word(self) -> usize {
         self.mark as usize ^ self.owner.rotate_left(8)
     }
@@ -53,7 +54,7 @@ impl Pending {
 }
 
 /// Table entry of an operation in progress.
-pub(crate) type Place = Entry<Stored>;
+type Place = Entry<Stored>;
 
 /// Operation, as stored in the table.
 pub(crate) struct Stored {
@@ -135,8 +136,11 @@ fn find(key: Key, turn: u64) -> Option<&'static Place> {
     all(key).find(|place| place.turn.load(Ordering::Relaxed) == turn)
 }
 
-/// Adds an operation in progress and returns its table entry. Operations without a free entry are counted.
-pub(crate) fn add(key: Key, pending: &Pending) -> Option<&'static Place> {
+/// Returned by [`add`] if no table entry is free.
+pub(crate) const NOWHERE: u16 = u16::MAX;
+
+/// Adds an operation in progress and returns the index of its table entry. Operations without a free entry are counted.
+pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     let (file, number, since) = match pending.to {
         Sent::To(file) => (Some(file), CERTAIN, Since::default()),
         Sent::Untold => (None, CERTAIN, Since::default()),
@@ -160,15 +164,16 @@ pub(crate) fn add(key: Key, pending: &Pending) -> Option<&'static Place> {
         place.descriptor.store(since.number, Ordering::Relaxed);
         place.settled.store(number, Ordering::Relaxed);
     });
-    if added.is_none() {
+    let Some(added) = added else {
         Note::Asynchronous.count();
-    }
-    added
+        return NOWHERE;
+    };
+    OPERATIONS.index_of(added) as u16
 }
 
 /// Adds an operation that has a control block. Earlier operations of the same block, submitted before turn `first`, are counted and
 /// dropped, since their completion was never queried.
-pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> Option<&'static Place> {
+pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
     }
@@ -186,8 +191,13 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Fixes the target of the operation in `place`: the submitting call has returned, so the kernel has resolved the descriptor.
-pub(crate) fn settle(place: &Place, owner: usize, turn: u64) {
+/// Fixes the target of the operation at index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
+pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
+    let place = OPERATIONS.get(place.into());
+    place.into_iter().for_each(|place| settle_in(place, owner, turn));
+}
+
+fn settle_in(place: &Place, owner: usize, turn: u64) {
     let number = place.settled.load(Ordering::Acquire);
     let key = Key { owner, mark: place.mark.load(Ordering::Relaxed) };
     if place.is(key.word()) && place.turn.load(Ordering::Relaxed) == turn {
@@ -195,9 +205,9 @@ pub(crate) fn settle(place: &Place, owner: usize, turn: u64) {
     }
 }
 
-/// Like [`settle`], for an operation whose table entry is unknown.
+/// Like [`settle`], for an operation whose table index is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
-    find(key, turn).into_iter().for_each(|place| settle(place, key.owner, turn));
+    find(key, turn).into_iter().for_each(|place| settle_in(place, key.owner, turn));
 }
 
 /// Returns the target of an operation that was already seen complete.
@@ -282,7 +292,9 @@ pub(crate) fn abandon(owner: usize) {
 
 /// Drops all operations in a forked child, since they belong to its parent.
 pub(crate) fn forget_all() {
-    OPERATIONS.clear(|_| ());
+    if OPERATIONS.len() > 0 {
+        OPERATIONS.clear(|_| ());
+    }
 }
 
 #[cfg(test)]
@@ -308,6 +320,17 @@ mod tests {
         assert_eq!([0; 2].map(|_| take(key).unwrap().turn), [1, 3]);
         assert_eq!(waiting(), 1);
         abandon(7);
+        assert_eq!(waiting(), 0);
+        for mark in 0..1000 {
+            add(Key { owner: 1, mark: mark * 64 }, &of(mark));
+        }
+        assert!((0..1000).all(|mark| take(Key { owner: 1, mark: mark * 64 }).is_some_and(|found| found.turn == mark)));
+        assert_eq!(waiting(), 0);
+        // Owners and marks with the same table key.
+        let keys = [Key { owner: 1, mark: 0x200 }, Key { owner: 3, mark: 0 }];
+        assert_eq!(keys[0].word(), keys[1].word());
+        keys.iter().zip(1..).for_each(|(key, turn)| assert_ne!(add(*key, &of(turn)), NOWHERE));
+        assert_eq!(keys.map(|key| take(key).map(|found| found.turn)), [Some(1), Some(2)]);
         assert_eq!(waiting(), 0);
     }
 }

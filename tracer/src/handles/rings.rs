@@ -129,8 +129,8 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
 
 /// Returns the rings used through system calls whose descriptors are in `first`..=`last`.
 pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
-    let asked = move |number: &usize| *number < HIGHEST_DESCRIPTOR && (first as usize..=last as usize).contains(number);
-    RINGS.live().filter(move |(number, _)| asked(number)).map(|(_, ring)| ring)
+    let numbers = first as usize..HIGHEST_DESCRIPTOR.min(last as usize + 1);
+    RINGS.live().filter(move |(number, _)| numbers.contains(number)).map(|(_, ring)| ring)
 }
 
 /// Forgets all rings in a forked child: ring mappings are not inherited.

@@ -31,6 +31,9 @@ fn key_of(word: usize) -> Option<usize> {
 /// All-zero bytes must be a valid value.
 pub(crate) unsafe trait Zeroed {}
 
+// SAFETY: zero is a number.
+unsafe impl Zeroed for AtomicUsize {}
+
 /// Table entry: key and value.
 pub(crate) struct Entry<V> {
     word: AtomicUsize,
@@ -66,7 +69,7 @@ impl<V> Entry<V> {
 
     /// Claims the entry if it still has this key. Nobody finds it until it is published or removed.
     pub(crate) fn hold(&self, key: usize) -> bool {
-        // Acquire on failure: whoever holds the entry may have added others before, which this thread finds next.
+        // Acquire on failure: the thread that holds the entry may have added others before, and these are looked at next.
         self.word.compare_exchange(word_of(key), BUSY, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
@@ -146,29 +149,34 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
     }
 
     /// Returns the number of entries in use.
-    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.used.load(Ordering::Acquire)
+        self.used.load(Ordering::Relaxed)
     }
 
-    /// Removes all entries, in a forked child, which has one thread. Calls `each` with all values if there is any entry.
+    /// Removes all entries, in a forked child, which has one thread. Calls `each` with the values of all entries: also those of entries
+    /// that another thread of the parent used or changed at the fork.
     pub(crate) fn clear(&self, each: impl Fn(&Entry<V>)) {
-        if self.len() > 0 {
-            for entry in &self.entries {
-                each(entry);
-                entry.word.store(NEVER, Ordering::Relaxed);
-            }
-            self.used.store(0, Ordering::Relaxed);
+        for entry in &self.entries {
+            each(entry);
+            entry.word.store(NEVER, Ordering::Relaxed);
         }
+        self.used.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the index of an entry of this table.
+    pub(crate) fn index_of(&self, entry: &Entry<V>) -> usize {
+        (std::ptr::from_ref(entry).addr() - self.entries.as_ptr().addr()) / size_of::<Entry<V>>()
+    }
+
+    /// Returns an entry by its index, whatever its key.
+    pub(crate) fn get(&self, index: usize) -> Option<&Entry<V>> {
+        self.entries.get(index)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // SAFETY: zero is a number.
-    unsafe impl Zeroed for AtomicUsize {}
 
     type Numbers = FixedTable<AtomicUsize, 4096, 32>;
 
@@ -208,6 +216,21 @@ mod tests {
         assert_eq!(take(&table, 5), Some(1));
         table.clear(|number| number.store(0, Ordering::Relaxed));
         assert!(table.len() == 0 && table.find(5).is_none() && table.live().next().is_none());
+    }
+
+    #[test]
+    fn a_table_of_one_window_is_searched_from_its_start() {
+        let table = FixedTable::<AtomicUsize, 8, 8>::new();
+        assert!((1..4).all(|key| table.add(key, |value| value.store(key, Ordering::Relaxed)).is_some()));
+        let first = table.find(1).unwrap();
+        assert!(first.hold(1));
+        table.remove(first);
+        // Entries behind a freed one are still found.
+        assert_eq!(table.live().map(|(key, _)| key).collect::<Vec<_>>(), [2, 3]);
+        assert!(table.find(3).is_some_and(|entry| table.index_of(entry) == 2 && table.get(2).unwrap().is(3)));
+        assert!((4..10).all(|key| table.add(key, |_| ()).is_some()) && table.add(10, |_| ()).is_none());
+        table.clear(|value| value.store(7, Ordering::Relaxed));
+        table.clear(|value| assert_eq!(value.load(Ordering::Relaxed), 7, "also if no entry is in use"));
     }
 
     #[test]

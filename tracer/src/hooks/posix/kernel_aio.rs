@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "C functions, structures of the kernel")]
 
 use super::readable::{Answer, Pages};
-use crate::handles::pending::{self, Key, Pending, Place};
+use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner, Sent};
 use crate::hooks::admission;
 use crate::notes::Note;
@@ -106,8 +106,8 @@ struct Submission {
     turn: u64,
     /// Number of leading blocks that are already in the table of pending operations.
     noted: usize,
-    /// Entries of the first `FEW` operations in the table of pending operations.
-    places: [Option<&'static Place>; FEW],
+    /// Indices of the first `FEW` operations in the table of pending operations.
+    places: [u16; FEW],
     /// First operation on a recorded file: its index in the list, and its target.
     first: Option<(usize, Sent)>,
     pages: Pages,
@@ -189,9 +189,9 @@ impl Submission {
 
     /// Completes the bookkeeping after the kernel has accepted `taken` blocks: confirms these and removes the others from the table.
     fn settle(&mut self, taken: usize) {
-        // By table entry: another thread may have freed the blocks already, so their memory is not probed again.
+        // By table index: another thread may have freed the blocks already, so their memory is not probed again.
         for (at, place) in self.places.iter().enumerate().take(taken.min(self.noted)) {
-            place.iter().for_each(|place| pending::settle(place, self.context, self.turn + at as u64));
+            pending::settle(*place, self.context, self.turn + at as u64);
         }
         if taken >= self.noted {
             return;
@@ -249,7 +249,7 @@ pub(super) fn submitting(
     let count = usize::try_from(count).unwrap_or(0).min(MOST);
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
     let mut submission =
-        Submission { context, list, turn, noted: 0, places: [None; FEW], first: None, pages: Pages::new() };
+        Submission { context, list, turn, noted: 0, places: [pending::NOWHERE; FEW], first: None, pages: Pages::new() };
     // Add the blocks before the call: another thread may collect a completion and reuse its control block before this thread continues.
     // Afterwards is enough in a single-threaded process, and required where memory may not be probed.
     let found = errno::save();

@@ -67,7 +67,8 @@ pub(super) fn at_offset(
     };
     if result >= 0 {
         let timer = timer.with_memory(memory.address());
-        if used.is_plain() {
+        // Flags that do not apply to the call, such as O_APPEND to reads, change nothing either.
+        if used.is_plain() || used.manner(op.writes()) == Manner::PLAIN {
             timer.end_at(end, used.file(), op, offset, result as u64);
         } else {
             let placed = placed(target, offset, result, used.manner(op.writes()));
