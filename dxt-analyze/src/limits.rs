@@ -70,8 +70,14 @@ pub const LOAD_SHOWN: usize = 256;
 pub const HELD_RANGES: usize = 1 << 18;
 /// Maximum file regions tracked to find bytes that several processes read.
 pub const FOLLOWED_CELLS: usize = 1 << 18;
-/// Maximum files, ranks or offsets named by a finding of `checks` or `compare`.
+/// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
+/// Maximum storage targets that a finding names one by one.
+pub const NAMED_TARGETS: usize = 4;
+/// Maximum stripes, or request sizes, that a finding on a file's stripes names one by one.
+pub const NAMED_STRIPES: usize = 4;
+/// Maximum aggregators that a finding names one by one.
+pub const NAMED_RANKS: usize = 8;
 /// Number of files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;
 /// Maximum time windows of server load for each simulated layout; fewer if memory is short.

@@ -5,7 +5,7 @@ use crate::text::units as show;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
-/// What calls do, as far as they are judged together.
+/// Class of calls that are judged together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -27,15 +27,15 @@ pub enum Class {
     HandOver,
 }
 
-/// All of them.
+/// All classes.
 pub const CLASSES: [Class; 8] =
     [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait, Class::HandOver];
 
-/// What calls are named that hand operations over.
+/// Name of calls that hand operations over.
 const HANDS_OVER: &str = "submit";
 
 impl Class {
-    /// Of an operation.
+    /// Returns the class of an operation.
     #[must_use]
     pub fn of(op: &Op) -> Self {
         match op.class {
@@ -50,7 +50,7 @@ impl Class {
         }
     }
 
-    /// In the singular.
+    /// Returns the name of one call.
     #[must_use]
     pub const fn singular(self) -> &'static str {
         match self {
@@ -77,13 +77,13 @@ impl Class {
         format!("{} {}", show::count(calls), self.agree(calls))
     }
 
-    /// The article of the singular.
+    /// Returns the indefinite article of [`Self::singular`].
     #[must_use]
     pub const fn article(self) -> &'static str {
         if matches!(self, Self::Open) { "an" } else { "a" }
     }
 
-    /// In the plural.
+    /// Returns the name of several calls.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! `serve`: the report page from a server on this machine, with finer time resolution and single calls for zoomed views.
 //!
-//! * `made`: creates the page while the server already answers; `line`: the order of requests; `tiles`: the data of zoomed views.
+//! * `background`: creates the page while the server already answers; `line`: the order of requests; `tiles`: the data of zoomed views.
 
 mod args;
 mod background;

@@ -1,6 +1,7 @@
 //! Sentences on single calls that take far longer than their peers.
 
 use super::Words;
+use super::common::list;
 use super::units::Subject;
 use crate::findings::{About, Evidence};
 use crate::limits::NAMED_EXAMPLES;
@@ -32,11 +33,7 @@ impl Call {
 
 /// Returns the plural of one or several classes: `reads, writes and opens`.
 pub(crate) fn plural(classes: &[Class]) -> String {
-    let mut all: Vec<&str> = classes.iter().copied().map(Class::plural).collect();
-    match (all.pop(), all.is_empty()) {
-        (Some(last), false) => format!("{} and {last}", all.join(", ")),
-        (last, _) => last.unwrap_or_default().to_owned(),
-    }
+    list(&classes.iter().copied().map(Class::plural).collect::<Vec<_>>())
 }
 
 const fn are_outliers(calls: u64) -> &'static str {
@@ -97,9 +94,9 @@ pub(crate) fn stall(facts: &Stall) -> Words {
 pub(crate) enum Where {
     /// Nearly all are on a kind of files: `files in /scratch/in`, `files *.nc`.
     Files(String),
-    /// No rank has most of them.
+    /// Calls of which no rank has most.
     NoRank,
-    /// No rank and no storage target has most of them.
+    /// Calls of which no rank and no storage target has most.
     NoRankOrTarget,
     /// One on each of several files.
     EachFile(u64),
@@ -127,9 +124,9 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::EachFile(files) => {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
-            return Words::of(
+            return Words::saying(
                 format!("one {what} on each of {files} is a slow outlier: {excess} excess in total"),
-                longest.map(Evidence::from),
+                longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
             );
@@ -150,7 +147,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
     } else {
         "make fewer and larger calls, or collective ones: all ranks wait for the slowest call"
     };
-    Words::of(title, longest.map(Evidence::from), hint)
+    Words::saying(title, longest, hint)
 }
 
 /// Long calls of most processes at the same time.
@@ -240,11 +237,8 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );
-    Words::of(
-        title,
-        vec![Evidence::of(words, facts.about.clone())],
-        "check what else used the file system or the network at that time, and repeat the run before changing the program",
-    )
+    let hint = "check what else used the file system or the network at that time, and repeat the run before changing the program";
+    Words::new(title, hint).with(words, facts.about.clone())
 }
 
 /// Long calls of which one process or node has nearly all.

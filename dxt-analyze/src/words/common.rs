@@ -56,6 +56,20 @@ impl Who {
     }
 }
 
+/// Returns `a, b and c`.
+pub(crate) fn list<T: AsRef<str>>(all: &[T]) -> String {
+    let mut names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match (names.pop(), names.is_empty()) {
+        (Some(last), false) => format!("{} and {last}", names.join(", ")),
+        (last, _) => last.unwrap_or_default().to_owned(),
+    }
+}
+
+/// Returns the mean bytes of `calls` calls.
+pub(crate) fn each_bytes(bytes: u64, calls: u64) -> String {
+    show::bytes(bytes / calls.max(1))
+}
+
 /// Returns the mean time of `calls` calls, ns.
 pub(crate) fn each_ns(time_ns: f64, calls: u64) -> String {
     show::duration((time_ns / calls.max(1) as f64) as u64)

@@ -186,9 +186,9 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
 
 /// Says that the number of ranks differs.
 pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
-    let ranks = units::agree(before, "rank", "ranks");
+    let (before, after) = (units::counted(before, "rank"), units::count(after));
     Words::saying(
-        format!("the job had {before} {ranks} before, and has {after} now: calls and bytes are compared per rank"),
+        format!("the job had {before} before, and has {after} now: calls and bytes are compared per rank"),
         [],
         "to compare speeds, run the job with the same number of ranks both times",
     )
@@ -223,8 +223,7 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
     let show = |ns: f64| units::duration(ns.round() as u64);
     let range = |when: &str, times: &RunTimes| {
         let (mean, least, most) = (show(times.mean_ns), show(times.least_ns), show(times.most_ns));
-        let runs = units::agree(times.runs, "run", "runs");
-        format!("{when}: mean {mean} over {} {runs}, range {least} to {most}", times.runs)
+        format!("{when}: mean {mean} over {}, range {least} to {most}", units::counted(times.runs, "run"))
     };
     let times = after.mean_ns / before.mean_ns;
     Words::saying(

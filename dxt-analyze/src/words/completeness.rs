@@ -2,11 +2,9 @@
 
 use super::Words;
 use crate::findings::{About, Evidence};
+use crate::limits::NAMED_EXAMPLES;
 use crate::model::{Origin, Problem};
 use crate::text::units;
-
-/// Number of problems that are named.
-const NAMED: usize = 3;
 
 /// Damage of a trace or log.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +24,13 @@ pub(crate) struct Damage<'a> {
     /// Number of all problems, and the first of them.
     pub(crate) problem_count: u64,
     pub(crate) problems: &'a [Problem],
-    /// Why a recovered trace is inexact, and for how many segments.
+    /// Number of calls or bytes because of which a recovered trace is inexact, and what is wrong with these.
     pub(crate) inexact: Option<(u64, &'a str)>,
 }
 
 /// DXT-T001: a trace that is damaged. Lists only kinds of loss that occurred.
 pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
-    let evidence = facts.problems.iter().take(NAMED).map(|problem| {
+    let evidence = facts.problems.iter().take(NAMED_EXAMPLES).map(|problem| {
         let about = About { file: Some(problem.file.clone()), offset: Some(problem.offset), ..About::default() };
         Evidence::of(format!("{} at byte {}: {}", problem.file, problem.offset, problem.what), about)
     });

@@ -60,7 +60,8 @@ mod tests {
             }
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/words/sentences.txt");
-        if std::env::var_os("DXT_BLESS").is_some() {
+        // Never where nobody would read the difference.
+        if std::env::var_os("DXT_BLESS").is_some() && std::env::var_os("CI").is_none() {
             std::fs::write(&path, &text).unwrap();
         }
         let listed = std::fs::read_to_string(&path).unwrap_or_default();

@@ -137,14 +137,14 @@ impl SlowUnit {
             self.operation
         );
         let words = format!(
-            "{}, {} in {}, modified z-score {:.1}, p-value {:.1e}",
+            "{}, {} in {}, modified z-score {:.1}, p-value {}",
             units::counted(self.operations, "operation"),
             units::bytes(self.bytes),
             units::duration(self.time_ns),
             self.z,
-            self.p
+            units::chance(self.p)
         );
-        Words::of(title, vec![Evidence::of(words, self.about.clone())], hint)
+        Words::new(title, hint).with(words, self.about.clone())
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
 
 /// DXT-O003: a node that is slower than the others.
 pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
-    facts.words("node", "have the node checked (network link, client settings), or exclude the node from the next job")
+    facts.words("node", "have the node checked (network link, file system client, other processes), or exclude the node from the next job")
 }
 
 /// DXT-O004: a storage target that is slower than the others.

@@ -1,6 +1,7 @@
 //! Sentences on time of MPI-IO and HDF5 calls outside of system calls.
 
 use super::Words;
+use super::common::each_bytes;
 use crate::findings::{About, Evidence};
 use crate::model::Class;
 use crate::text::units;
@@ -58,7 +59,7 @@ impl Outside {
     fn title(&self) -> String {
         let (what, percent) = (self.operation(), self.share * 100.0);
         let what = if self.small {
-            let bytes = units::bytes(self.bytes / self.calls.max(1));
+            let bytes = each_bytes(self.bytes, self.calls);
             format!("{} small {what} ({bytes} each)", units::count(self.calls))
         } else {
             what

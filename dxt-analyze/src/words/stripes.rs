@@ -2,6 +2,7 @@
 
 use super::Words;
 use crate::findings::{About, Evidence};
+use crate::limits::NAMED_STRIPES;
 use crate::text::units;
 use serde::Serialize;
 
@@ -153,7 +154,7 @@ pub(crate) fn shared_stripes(
     let count = units::counted(count, unit);
     Words {
         title: format!("{count} of {}{assumed} {are} written concurrently {whose}{why}", of.file).into(),
-        evidence: stripes.iter().take(4).map(|stripe| shared_stripe(of, stripe)).collect(),
+        evidence: stripes.iter().take(NAMED_STRIPES).map(|stripe| shared_stripe(of, stripe)).collect(),
         hint: format!(
             "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
@@ -168,11 +169,11 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     };
     let StripePart { stripe: number, start, ost, writes, time_ns, .. } = stripe;
     let words = format!(
-        "{} {number} (from byte {start}{}): {} by {} processes (ranks {}; {nodes}) at overlapping times, {} in total",
+        "{} {number} (from byte {start}{}): {} by {} (ranks {}; {nodes}) at overlapping times, {} in total",
         of.unit(),
         ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
         units::counted(*writes, "write"),
-        stripe.process_count,
+        units::counted(stripe.process_count, "process"),
         stripe.ranks.join(", "),
         units::duration(*time_ns)
     );
@@ -216,7 +217,7 @@ pub(crate) fn unaligned<'a>(
         units::bytes(bytes),
         units::bytes(of.stripe_bytes)
     );
-    let evidence = std::iter::once(size).chain(paces.take(4).map(pace));
+    let evidence = std::iter::once(size).chain(paces.take(NAMED_STRIPES).map(pace));
     Words {
         title: format!("{percent:.0} % of operations on {} begin or end inside a {unit}", of.file).into(),
         evidence: evidence.map(|words| Evidence::of(words, of.about())).collect(),
@@ -259,7 +260,7 @@ pub(crate) fn imbalance(
 
 /// Says that the same applies to `more` files.
 pub(crate) fn more(more: usize) -> String {
-    format!("and the same for {more} more {}", units::agree(more as u64, "file", "files"))
+    format!("and the same for {}", units::counted(more as u64, "more file"))
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! Sentences on units that are slower than their peers: processes, nodes, storage targets, files and time spans.
 
 use super::Words;
+use super::common::list;
 use crate::findings::{About, Evidence};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::Class;
 use crate::text::units;
-
-/// Number of further units from which on ranks are named as ranges.
-const LISTED: usize = 3;
 
 /// Unit that a finding is about.
 #[derive(Clone, Debug)]
@@ -86,14 +84,13 @@ impl SlowCalls {
     }
 
     fn compared(&self) -> String {
-        // Smaller numbers have no name.
-        let p = if self.p < 1e-300 { "p-value < 1e-300".into() } else { format!("p-value {:.0e}", self.p) };
         format!(
-            "{}: {:.1} times as long as peers, {}, modified z-score {:.1}, {p}, {} units compared",
+            "{}: {:.1} times as long as peers, {}, modified z-score {:.1}, p-value {}, {} units compared",
             self.class.plural(),
             self.times,
             units::counted(self.calls, "call"),
             self.score,
+            units::chance(self.p),
             self.among
         )
     }
@@ -122,11 +119,11 @@ impl Users {
 /// Processes that cannot be distinguished from the slow unit, which only they use.
 #[derive(Clone, Debug)]
 pub(crate) enum SoleUser {
-    /// These are slow, not the files.
+    /// Processes that are slow, rather than their files.
     Theirs(Users),
-    /// This process or its file.
+    /// Process that is slow, or its file is.
     Either(Users),
-    /// This process or its storage target.
+    /// Process that is slow, or its storage target is.
     EitherOnTarget(Users, Subject),
 }
 
@@ -159,7 +156,8 @@ impl SlowUnit {
         let others = |all: &[(Subject, About)]| all.iter().map(|(unit, _)| unit.name()).collect::<Vec<String>>();
         let mut name = self.unit.name();
         match &self.ranks {
-            Some(ranks) if self.more.len() >= LISTED => name = format!("ranks {}", units::ranges(ranks)),
+            // Many ranks are named as ranges.
+            Some(ranks) if self.more.len() >= NAMED_EXAMPLES => name = format!("ranks {}", units::ranges(ranks)),
             _ => others(&self.more).iter().for_each(|other| name.push_str(&format!(", {other}"))),
         }
         match others(&self.either).as_slice() {
@@ -175,10 +173,9 @@ impl SlowUnit {
         if self.calls.len() == 1 || !matches!(self.unit, Subject::Span(..)) {
             return format!("{} take {} times", first.name(), units::times(first.times));
         }
-        let mut names: Vec<String> = self.calls.iter().map(SlowCalls::name).collect();
-        let last = names.pop().unwrap_or_default();
+        let names: Vec<String> = self.calls.iter().map(SlowCalls::name).collect();
         let most = self.calls.iter().map(|calls| calls.times).fold(first.times, f64::max);
-        format!("{} and {last} take at worst {} times", names.join(", "), units::times(most))
+        format!("{} take at worst {} times", list(&names), units::times(most))
     }
 
     const fn are(&self) -> &'static str {
@@ -187,8 +184,8 @@ impl SlowUnit {
 
     fn words(&self, title: String, hint: &str) -> Words {
         let mut evidence: Vec<Evidence> = self.calls.iter().map(|calls| calls.compared().into()).collect();
-        if let (Some(first), Some(calls)) = (evidence.first_mut(), self.calls.first()) {
-            *first = Evidence::of(calls.compared(), self.about.clone());
+        if let Some(first) = evidence.first_mut() {
+            first.about = self.about.clone();
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
         evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
@@ -211,7 +208,7 @@ impl SlowUnit {
             user.name(),
             target.name(),
             self.slow_calls(),
-            user.first.others()
+            self.unit.others()
         );
         self.words(
             title,

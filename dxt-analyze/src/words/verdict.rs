@@ -2,10 +2,8 @@
 
 use super::Words;
 use crate::findings::{About, Evidence, Title};
+use crate::limits::NAMED_TARGETS;
 use crate::text::units;
-
-/// Number of storage targets up to which each is named.
-const LISTED: usize = 4;
 
 /// Returns a title that also holds for further files.
 pub(crate) fn and_other_files(title: &Title, files: u64) -> Title {
@@ -68,14 +66,12 @@ pub(crate) struct Aliased {
     pub(crate) share: f64,
     /// Length of the range of all requests / (stripe size x stripe count).
     pub(crate) rows: u64,
-    /// Number of further such files.
-    pub(crate) other_files: u64,
 }
 
-/// DXT-V011: requests that reach few of a file's storage targets.
-pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
+/// DXT-V011: requests that reach few of a file's storage targets, and of `other_files` further files'.
+pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
     let which = match facts.used.len() {
-        1..=LISTED => {
+        1..=NAMED_TARGETS => {
             let names: Vec<String> = facts.used.iter().map(u32::to_string).collect();
             format!(" (OST {})", names.join(", "))
         }
@@ -98,7 +94,7 @@ pub(crate) fn few_targets_reached(facts: &Aliased) -> Words {
     let about = About { file: Some(facts.file.clone()), ..About::default() };
     let title = Title::from(title);
     Words::of(
-        if facts.other_files > 0 { and_other_files(&title, facts.other_files) } else { title },
+        if other_files > 0 { and_other_files(&title, other_files) } else { title },
         vec![Evidence::of(row, about)],
         "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
          no multiple of stripe size times stripe count; more stripes alone may not help",
@@ -125,14 +121,13 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
         units::counted(bursts, "burst")
     );
     let title = format!("nothing stands out; {what} alternate with computing {bursts} times and could overlap");
-    Words::of(title, vec![evidence.into()], hint)
+    Words::saying(title, [evidence], hint)
 }
 
 /// DXT-V004: a kind of calls (`what`, plural) with much of the time in I/O, which no finding explains.
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
-    Words::of(
+    Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
-        Vec::new(),
         "compare the rate of these calls with what the file system can do, and with another run (`compare`)",
     )
 }
@@ -171,9 +166,9 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
-    Words::of(
+    Words::saying(
         title,
-        vec![words.into()],
+        [words],
         "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
          library that is not thread-safe",
     )
@@ -237,7 +232,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
         let processes = units::counted(facts.processes, "process");
         format!("by {processes}; {process} spends most time: {}", units::duration(*ns))
     });
-    Words::of(title, std::iter::once(all).chain(most).map(Evidence::from), hint)
+    Words::saying(title, std::iter::once(all).chain(most), hint)
 }
 
 #[cfg(test)]
@@ -251,16 +246,9 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         let (title, evidence) = one_rank_gathers(&one, gathers, distributes, 3_000_000_000);
         retitled(title).and([evidence])
     };
-    let aliased = Aliased {
-        file: "/scratch/out".into(),
-        stripe_size: 1 << 20,
-        targets: 16,
-        used: vec![3],
-        share: 1.0,
-        rows: 40,
-        other_files: 0,
-    };
-    let many = Aliased { used: (0..8).collect(), other_files: 2, ..aliased.clone() };
+    let aliased =
+        Aliased { file: "/scratch/out".into(), stripe_size: 1 << 20, targets: 16, used: vec![3], share: 1.0, rows: 40 };
+    let many = Aliased { used: (0..8).collect(), ..aliased.clone() };
     let threads = Threads {
         process: "pid 4711".into(),
         others: 0,
@@ -292,8 +280,8 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         (Code::ONE_RANK, gathers(&gather, &[])),
         (Code::ONE_RANK, gathers(&[], &bcast)),
         (Code::ONE_RANK, gathers(&gather, &bcast)),
-        (Code::ALIASING, few_targets_reached(&aliased)),
-        (Code::ALIASING, few_targets_reached(&many)),
+        (Code::ALIASING, few_targets_reached(&aliased, 0)),
+        (Code::ALIASING, few_targets_reached(&many, 2)),
         (Code::BY_TURNS, by_turns(true, 12, 4_000_000_000, 8_000_000_000)),
         (Code::BY_TURNS, by_turns(false, 12, 4_000_000_000, 8_000_000_000)),
         (Code::UNCOVERED, uncovered("reads", 0.4)),
@@ -304,4 +292,19 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         (Code::NO_OVERLAP, no_overlap(&overlap)),
         (Code::NO_OVERLAP, no_overlap(&aio)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_of_several_findings_are_joined_in_their_order() {
+        let (over, back) = (Title::from("the file f is overwritten"), Title::from("f is read again"));
+        let several = and_other_files(&scratch_data(&over, &back, Vec::new()).title, 2);
+        let all = same_calls(&serialized(&several), &Title::from("2 stripes of f"));
+        let said = "ranks are serialized: scratch data: the file f is overwritten, and f is read again (and 2 other files); \
+                    2 stripes of f";
+        assert_eq!(all.to_string(), said);
+    }
 }

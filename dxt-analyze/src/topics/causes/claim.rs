@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::replay::Shortened;
-use crate::findings::{Code, Evidence, Finding, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::FileId;
 use crate::words::Words;
 use crate::words::common::LostOn;
@@ -54,11 +54,6 @@ impl Claim {
         let words = words(lost_on(grid, &shortened));
         Self::new(Finding::new(code, words), shortened)
     }
-}
-
-/// The file that most of it is on, in words.
-pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidence> {
-    Some(lost_on(grid, shortened)?.sentence().into())
 }
 
 /// Returns the file with most of the lost time.

@@ -1,7 +1,7 @@
 //! Causes: which rank, node, storage target, moment or kind of call is slower than its like, and what the job's run time would be without.
 //! Everything is judged together, on the logarithm of durations, so that one slow thing is not taken for another.
 //!
-//! * [`reading`]: what is read of the trace, as times of calls by process, moment, file, size and target; [`class`]: what calls do.
+//! * [`reading`]: what is read of the trace, as times of calls by process, moment, file, size and target.
 //! * [`grid`]: all of it, ready to compare.
 //! * [`slow`]: units that are slow: ranks, nodes, targets, moments, folders, files and parts of them.
 //! * [`long_calls`]: single calls that take far longer than their like.
@@ -27,7 +27,6 @@ mod slow_as_finding;
 mod sole_user;
 pub mod view;
 
-pub use crate::model::class;
 pub use args::{Args, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;

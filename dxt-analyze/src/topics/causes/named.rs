@@ -1,4 +1,4 @@
-//! What units are, in a form for sentences and in one for programs.
+//! Names of units: as facts for sentences, and as subjects for programs.
 
 use super::grid::Grid;
 use super::slow::unit::Unit;
@@ -45,7 +45,7 @@ pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (Subject, About) {
         }
         Unit::Moment(from, until) => {
             let from = slots.begin(usize::from(from)).unwrap_or_default();
-            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::reading::phases::length(run));
+            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| run.length_ns());
             (Subject::Span(from, until), About { span_ns: Some((from, until)), ..About::default() })
         }
     }

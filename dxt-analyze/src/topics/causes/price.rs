@@ -17,7 +17,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
     let low = low.max(alone);
     // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
-    let most = (phases.critical() + waiting_ns).min(super::reading::phases::length(grid.run) as f64);
+    let most = (phases.critical() + waiting_ns).min(grid.run.length_ns() as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
     // Where ranks are known to have met, there is no doubt.
@@ -49,7 +49,7 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
         (saving.saves_low_ns, saving.saves_high_ns) = (Some(of(low)), Some(of(high)));
     }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
-    let run_ns = super::reading::phases::length(grid.run);
+    let run_ns = grid.run.length_ns();
     claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds).min(claim.at_most);
     claim.finding.saving = Some(saving);
 }

@@ -1,7 +1,6 @@
 //! Slow units as findings.
 
-use super::claim::{Claim, files};
-use super::class::Class;
+use super::claim::{Claim, lost_on};
 use super::grid::{Entry, Grid};
 use super::named::named;
 use super::slow::Slow;
@@ -10,7 +9,7 @@ use super::slow::odd::Odd;
 use super::slow::unit::Unit;
 use super::sole_user::{self, sole_user};
 use crate::findings::{About, Code, Finding};
-use crate::model::{ProcessId, Run};
+use crate::model::{Class, ProcessId, Run};
 use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject, Users};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +60,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) => (Code::SLOW_TARGET, words::slow_target(&facts)),
         Unit::File(_) | Unit::Folder(_) | Unit::Region(_) => (Code::SLOW_FILE, words::slow_file(&facts)),
     };
-    let words = words.and(files(grid, &slow.shortened));
+    let words = words.on(lost_on(grid, &slow.shortened));
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.shortened.clone()) }
 }
 

@@ -2,11 +2,10 @@
 //! other such file that would be fast, and where opens and closes, which ask another server, are slow as well. So it is with a storage target that one
 //! process alone reaches, and which is the only one that it reaches: either may be slow.
 
-use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::slow::Slow;
 use super::slow::unit::Unit;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls on another file of its kind that tell what a process takes there, at least.

@@ -2,7 +2,6 @@
 
 use super::args::Args;
 use super::claim::Claim;
-use super::class::Class;
 use super::grid::Grid;
 use super::reading::cells::{self, Cells};
 use super::reading::depths::Depths;
@@ -14,7 +13,7 @@ use super::result::claims;
 use super::shape::aliasing::{self, Aliasing};
 use crate::findings::Finding;
 use crate::layouts::certain;
-use crate::model::{FileLayout, Run};
+use crate::model::{Class, FileLayout, Run};
 use crate::progress::Bar;
 use crate::render::{Part, Report, View};
 use crate::scan::{Lost, scan, together};
@@ -101,7 +100,7 @@ impl<'a> CausesReport<'a> {
         lost: &Lost,
     ) -> Self {
         let missing = Completeness::of(run, lost);
-        let (sums, depths) = (cells.take_depths(), Depths::new(phases::length(run), layouts));
+        let (sums, depths) = (cells.take_depths(), Depths::new(run.length_ns(), layouts));
         let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
         let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
         let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
@@ -114,7 +113,7 @@ impl<'a> CausesReport<'a> {
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
         let (phases, ranks_met) = (grid.slots.phases(), grid.slots.ranks_met);
-        Self { result: Causes { run_ns: phases::length(run), phases, ranks_met, missing, findings }, claims, grid }
+        Self { result: Causes { run_ns: run.length_ns(), phases, ranks_met, missing, findings }, claims, grid }
     }
 }
 

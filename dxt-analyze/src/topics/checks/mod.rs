@@ -1,7 +1,7 @@
 //! Checks: rules of thumb about a job's I/O, and facts that only individually recorded calls prove. One pass over the trace in call order
 //! serves all checks. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
 //! * `gaps`: number of active processes over time.
 //! * `calls`, `file_calls`, `counted`: totals of calls, from counters.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the checks' verdicts.

@@ -143,9 +143,10 @@ fn small_of(
             files: files.collect(),
             merging: merging(m),
         };
-        let about = About { bytes: Some(all.small.bytes), ..which.about(all.small.count) };
-        let finding = m.costly(code, words::small_requests(&facts), about, all.small.time_ns);
-        Finding { cost_ns: None, ..finding }
+        let time_ns = all.small.time_ns;
+        let about = About { bytes: Some(all.small.bytes), time_ns: Some(time_ns), ..which.about(all.small.count) };
+        let finding = Finding::new(code, words::small_requests(&facts)).with(about);
+        Finding { severity: m.severity(time_ns), ..finding }
     });
     let looked = format!("{}, {} small", units::counted(all.all.count, which.singular), units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, found);

@@ -1,7 +1,7 @@
 //! Comparison of two runs of a program: measures each, matches their parts, and tests which differences exceed chance.
 //!
 //! * `side`: one pass over one run; `files`: matching of the files of both runs.
-//! * `repeats`, `ways`: the job as a whole, and the scatter of repeats; `overlay`: figure of both runs.
+//! * `repeats`, `interfaces`: the job as a whole, and the scatter of repeats; `overlay`: figure of both runs.
 //! * `operations`, `units`: rows per operation, and per rank and file; `setup`: non-numeric differences.
 //! * `result`: the result; `verdict`: findings.
 

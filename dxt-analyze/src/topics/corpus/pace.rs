@@ -5,7 +5,6 @@ use crate::model::{Run, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
-use crate::topics::causes::reading::phases::length;
 use crate::topics::causes::reading::usual::size_class;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -137,7 +136,7 @@ impl Pace {
             let of_program = process.streams.iter().map(|stream| (stream.within() == Within::Nothing, stream.op));
             of_program.map(|(counts, op)| class(op).filter(|_| counts)).collect()
         });
-        Self { length_ns: length(run), does: does.collect() }
+        Self { length_ns: run.length_ns(), does: does.collect() }
     }
 
     /// Returns the call durations over a run, collected by a pass over its calls; `None` if times are unknown or there are no calls.

@@ -6,6 +6,7 @@ use super::file_advice;
 use super::in_flight::What;
 use super::result::Layers;
 use crate::findings::{About, Code, Finding};
+use crate::limits::NAMED_EXAMPLES;
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
@@ -33,7 +34,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let worst = found.ranks.iter().max_by_key(|row| (row.mpiio.inside.locking().time_ns, std::cmp::Reverse(row.rank)));
-    let files = found.files.iter().filter(|file| file.locking.calls > 0).take(3);
+    let files = found.files.iter().filter(|file| file.locking.calls > 0).take(NAMED_EXAMPLES);
     let words = words::lock_time(&Locks {
         calls: all.inside.locks.calls,
         lock_ns: all.inside.locks.time_ns,
@@ -55,7 +56,7 @@ fn late(found: &Layers, least: &Thresholds) -> Option<Finding> {
         return None;
     }
     let cost = all.wait_ns.saturating_mul(all.followed_one_in.max(1));
-    let those_that_matter = all.late.iter().take(3).filter(|row| share(row.wait_ns, all.wait_ns) >= 0.1);
+    let those_that_matter = all.late.iter().take(NAMED_EXAMPLES).filter(|row| share(row.wait_ns, all.wait_ns) >= 0.1);
     let longest = all.slowest.iter().max_by_key(|row| (row.skew_ns, std::cmp::Reverse(row.start_ns)));
     let longest = longest.filter(|row| row.skew_ns > 0);
     let mostly = (share(first.wait_ns, all.wait_ns) >= 0.5).then_some(first.process.as_str());

@@ -2,8 +2,8 @@
 //! rank: MPI requires this of the ranks that opened the file together. Ranks that open one file in several groups, each with its own
 //! communicator, are not distinguished.
 //!
-//! At most [`FOLLOWED_COLLECTIVES`] are tracked; beyond that, a sample chosen by hash (see [`followed`]). Values of a tracked collective
-//! stay exact; sums then cover 1 in 2^bits.
+//! At most [`FOLLOWED_COLLECTIVES`] are tracked; beyond that, a sample chosen by hash (see
+//! [`crate::shared::sampled_table`]). Values of a tracked collective stay exact; sums then cover 1 in 2^bits.
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;

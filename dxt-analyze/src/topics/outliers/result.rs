@@ -8,6 +8,7 @@ use super::units::stragglers::Straggler;
 use super::units::{UnitGroup, UnitKind, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
 use crate::findings::{About, Code, Finding, Severity, Words};
+use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileLayout, Run};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
@@ -156,7 +157,7 @@ pub fn operation_findings(
         }
         let mut rows: Vec<&OutlierRow> = group.rows.iter().collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.end_ns - row.start_ns), row.rank, row.start_ns, row.offset));
-        let slowest = rows.iter().take(3).map(|row| slow_operation(row)).collect();
+        let slowest = rows.iter().take(NAMED_EXAMPLES).map(|row| slow_operation(row)).collect();
         let traits = populations.get(&group.group).map(|population| shared_traits(&group.rows, population, least));
         let words = words::slow_operations(&words::SlowOperations {
             operation: group.group.title(),

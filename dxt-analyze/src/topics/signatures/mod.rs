@@ -4,9 +4,9 @@
 //!
 //! - `pass`: splits the accesses by process, thread, file and interface; the crate `iosig` recognises the loops in each sequence.
 //! - `places`: assigns calls to signatures; `order`: sorts overlapping calls by start; `views`: MPI file views.
-//! - `promoted`: patterns of accesses that form no loop within their process: across ranks, across files, or under a file view.
+//! - `cross_process`: patterns of accesses that form no loop within their process: across ranks, across files, or under a file view.
 //! - `verify`: reads the trace again and compares it with the signatures.
-//! - `result`: rows of single processes; `together`: rows of all processes, grouped by `alike` and `random_names`.
+//! - `result`: rows of single processes; `merged`: rows of all processes, grouped by `comparable` and `random_names`.
 //! - `axes`, `names`, `words`: conversion to text; `listed`: length of lists in JSON; `view`: tables.
 //! - [`figures`]: the paper's three figures; `files`: output files with figures and protocol buffers (`protobuf`).
 //! - [`advice`]: advice on this run; [`uses`]: applications of signatures (prefetching, stripes, ...) that do not depend on traces.

@@ -2,10 +2,9 @@
 //! known (ranks, nodes, stripes of a call); what storage gives them is not, so that the price is a range.
 
 use crate::findings::Finding;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;

@@ -34,7 +34,7 @@ pub(crate) fn told(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
             && let Some((_, first)) = found.first()
         {
             let queue = Evidence::from(claim.finding.title.to_string());
-            let words = few_targets_reached(&Aliased { other_files: found.len() as u64 - 1, ..first.clone() });
+            let words = few_targets_reached(first, found.len() as u64 - 1);
             claim.finding = Finding::new(Code::ALIASING, words.and([queue]));
         }
     }
@@ -63,6 +63,5 @@ fn aliased(grid: &Grid<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased>
         used: used.into_iter().collect(),
         share,
         rows,
-        other_files: 0,
     })
 }

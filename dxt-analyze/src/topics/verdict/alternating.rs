@@ -2,8 +2,8 @@
 //! another program rather than a fault of this one, so it is worth knowing and no more.
 
 use crate::findings::{About, Code, Explains, Finding, Saving};
+use crate::model::Class;
 use crate::topics::Whole;
-use crate::topics::causes::class::Class;
 use crate::topics::ledger::busy::has_threads;
 use crate::words::verdict::by_turns;
 

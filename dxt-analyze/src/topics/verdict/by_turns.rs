@@ -4,7 +4,6 @@ use super::mended::DATA;
 use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::turns;
 use rustc_hash::FxHashMap;
 
@@ -24,7 +23,7 @@ pub(super) fn takes_turns(grid: &Grid<'_>, beside_ns: f64, least: f64) -> bool {
 
 /// Whether ranks are in calls at the same time as often as if none cared when the others are, or half as often.
 fn are_beside_by_chance(grid: &Grid<'_>) -> bool {
-    let length = phases::length(grid.run) as f64;
+    let length = grid.run.length_ns() as f64;
     let mut of_rank: FxHashMap<ProcessId, f64> = FxHashMap::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         *of_rank.entry(entry.process).or_default() += grid.wall(entry, entry.cell.time_ns as f64) / length;

@@ -1,9 +1,8 @@
 //! Small and unordered writes that are those of a header, which is a cause of its own.
 
 use crate::findings::Code;
-use crate::model::FileId;
+use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeSet;
 

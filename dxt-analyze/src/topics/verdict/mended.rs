@@ -1,7 +1,7 @@
 //! What would be left of the calls that findings of other topics name, if what these say were mended: rules by code.
 
 use crate::findings::Code;
-use crate::topics::causes::class::Class;
+use crate::model::Class;
 
 /// What would be left of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

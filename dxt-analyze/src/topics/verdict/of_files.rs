@@ -3,10 +3,9 @@
 use super::mended::DATA;
 use super::weigh::is_longer;
 use crate::findings::Code;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;

@@ -2,9 +2,8 @@
 //! that target, or each only takes as long as one target does for it, durations alone do not always tell.
 
 use super::remedy::facts::{Facts, Storage};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::text::units;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,10 +2,9 @@
 //! do the work themselves.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, Process, ProcessId, Run};
+use crate::model::{Class, FileId, Process, ProcessId, Run};
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, split_files};
 use crate::topics::ledger::busy::has_threads;
 use crate::topics::ledger::result::waits_on_record;

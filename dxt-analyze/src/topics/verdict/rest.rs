@@ -4,8 +4,8 @@ use super::result::Rest;
 use super::severity::saves;
 use super::weigh::Card;
 use crate::findings::{About, Code, Explains, Finding, Saving};
+use crate::model::class::CLASSES;
 use crate::topics::Whole;
-use crate::topics::causes::class::CLASSES;
 use crate::words;
 
 /// Findings of time that no call takes, but all wait: as parts of the time in calls.

@@ -6,7 +6,6 @@ use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::price::price;
-use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Work;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -36,7 +35,7 @@ pub(crate) struct Card {
 
 /// The findings by weight, and what is left of the time in calls, by entry.
 pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
-    let run_ns = phases::length(grid.run);
+    let run_ns = grid.run.length_ns();
     let mut left: Vec<f64> = grid.entries.iter().map(|entry| entry.cell.time_ns as f64).collect();
     let (phases, slots) = (Work::of(grid, false), Work::of(grid, true));
     let mut cards: Vec<Card> = Vec::new();

@@ -3,6 +3,7 @@
 use super::{Example, counts, each, percent};
 use crate::text::units;
 use crate::words::Words;
+use crate::words::common::each_bytes;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
@@ -83,13 +84,13 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let (what, part) = (format!("{}{of_what} are small", facts.operation), percent(facts.share));
     let title = match facts.bytes {
         Some(bytes) => {
-            let mean = units::bytes(bytes / facts.count.max(1));
+            let mean = each_bytes(bytes, facts.count);
             format!("{} {what}: {mean} on average, {part} of all", units::count(facts.count))
         }
         None => format!("{part} of {what}: less than {} each", units::bytes(facts.limit)),
     };
     let evidence = facts.files.iter().map(|&(file, count, bytes, time_ns)| {
-        let mean = bytes.map(|bytes| format!(" of {} on average", units::bytes(bytes / count.max(1))));
+        let mean = bytes.map(|bytes| format!(" of {} on average", each_bytes(bytes, count)));
         let (calls, time) = (units::counted(count, "small call"), units::duration(time_ns));
         format!("{file}: {calls}{}, {time} in total", mean.unwrap_or_default())
     });

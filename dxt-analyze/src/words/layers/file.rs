@@ -1,6 +1,7 @@
 //! Sentences on the I/O of single files through MPI-IO.
 
 use crate::findings::{About, Evidence};
+use crate::limits::NAMED_RANKS;
 use crate::text::units;
 use crate::words::Words;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> 
 
 /// Says that `more` files have the same problem.
 pub(crate) fn more(more: usize) -> String {
-    format!("and {more} more {}", units::agree(more as u64, "file", "files"))
+    format!("and {}", units::counted(more as u64, "more file"))
 }
 
 /// Bytes requested from MPI-IO, and bytes that POSIX calls of the same direction move for them.
@@ -111,7 +112,7 @@ pub(crate) struct Independent<'a> {
 
 /// Says that ranks make small independent calls on a shared file.
 pub(crate) fn independent(of: &Independent<'_>) -> Words {
-    let ranks = units::agree(of.processes, "rank makes", "ranks make");
+    let (ranks, make) = (units::counted(of.processes, "rank"), units::agree(of.processes, "makes", "make"));
     let calls = units::counted(of.calls, "small independent call");
     let evidence = format!(
         "{} of {} {} collective; an independent call moves {} in {} on average",
@@ -122,7 +123,7 @@ pub(crate) fn independent(of: &Independent<'_>) -> Words {
         units::duration(of.mean_ns)
     );
     Words {
-        title: format!("{} {ranks} {calls} on the shared file {}", of.processes, of.file).into(),
+        title: format!("{ranks} {make} {calls} on the shared file {}", of.file).into(),
         evidence: on(of.file, [evidence]),
         hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
                transfer property list): aggregators then make few large requests"
@@ -155,7 +156,7 @@ impl Collective<'_> {
 /// Says that there are fewer aggregators than `wanted`: the number of stripes if known, else of nodes; or else more than two per stripe.
 pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64) -> Words {
     let count = of.aggregators.len() as u64;
-    let first: Vec<&str> = of.aggregators.iter().take(8).copied().collect();
+    let first: Vec<&str> = of.aggregators.iter().take(NAMED_RANKS).copied().collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let evidence = of.evidence(format!(
         "aggregators: {count} of {} {} on {} ({}{more})",

@@ -4,6 +4,7 @@ pub(crate) mod file;
 
 use super::Words;
 use crate::findings::said;
+use crate::limits::NAMED_EXAMPLES;
 use crate::text::units;
 use serde::Serialize;
 
@@ -137,14 +138,15 @@ pub(crate) fn late_ranks<'a>(
 
 /// Says that collective calls spend `share` of their time outside of system calls; `slowest` are the slowest operations.
 pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
-    let evidence =
-        slowest.iter().take(3).map(|CollectiveRow { op, number, file, busiest, storage_ns, wall_ns, .. }| {
+    let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
+        |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
             format!(
                 "{op} number {number} on {file}: {} of {} in system calls of the busiest process, {busiest}",
                 units::duration(*storage_ns),
-                units::duration(*wall_ns)
+                units::duration(storage_ns.saturating_add(*rest_ns))
             )
-        });
+        },
+    );
     Words {
         title: format!(
             "after the last rank arrives, collective calls spend {:.0} % of the time outside storage calls",

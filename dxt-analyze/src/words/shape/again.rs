@@ -3,7 +3,7 @@
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
-use crate::words::common::{LostOn, Who, each_ns};
+use crate::words::common::{LostOn, Who, each_bytes, each_ns};
 
 /// Bytes that processes read again, by counters.
 pub(crate) struct ReadAgain<'a> {
@@ -70,7 +70,7 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
     let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
     let sentence = format!(
         "a whole block of {} is overwritten {} after its read ends, on average: too soon to look at all bytes; whether some bytes stay the same is not recorded",
-        show::bytes(of.bytes / of.blocks.max(1)),
+        each_bytes(of.bytes, of.blocks),
         show::duration(of.between_ns / of.blocks.max(1))
     );
     Words::new(title, hint).with(sentence, about).on(lost)

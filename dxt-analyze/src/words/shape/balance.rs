@@ -1,14 +1,10 @@
 //! Ranks, processes and threads with more to do than others, or slower ones; aggregators.
 
 use crate::findings::About;
-use crate::model::class::Class;
+use crate::model::Class;
 use crate::text::units as show;
 use crate::words::Words;
-use crate::words::common::LostOn;
-
-const fn moves(class: Class) -> &'static str {
-    if matches!(class, Class::Read) { "read" } else { "write" }
-}
+use crate::words::common::{LostOn, each_bytes};
 
 /// Process, or several ranks, with more than an even share of bytes.
 #[derive(Clone, Debug)]
@@ -33,7 +29,7 @@ pub(crate) struct Share {
 
 impl Share {
     fn has(&self) -> String {
-        let (does, s) = (moves(self.class), if self.several { "" } else { "s" });
+        let (does, s) = (self.class.singular(), if self.several { "" } else { "s" });
         let (most, all) = (self.most as f64, self.bytes.max(1) as f64);
         if self.one {
             format!("{does}{s} {:.0} % of the bytes", most * 100.0 / all)
@@ -70,12 +66,12 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
         show::bytes(of.most),
         show::bytes(of.bytes),
         show::counted(of.processes, "process"),
-        show::bytes(of.bytes / of.processes.max(1))
+        each_bytes(of.bytes, of.processes)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Says that in `uneven` of some rounds of processes one has more bytes than others, `times` the mean on average.
+/// Says that in `uneven` of some rounds of processes one has more bytes than others, in the median `times` their mean.
 pub(crate) fn uneven_rounds(
     class: Class,
     [uneven, rounds, processes]: [u64; 3],
@@ -87,7 +83,7 @@ pub(crate) fn uneven_rounds(
         "in {} of {}, one of {processes} processes {}s {times:.1} times the mean, and the others wait",
         show::count(uneven),
         show::counted(rounds, "round"),
-        moves(class)
+        class.singular()
     );
     let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
     let sentence = "a parent starts the processes of a round when the processes of the previous round have ended";
@@ -173,7 +169,7 @@ pub(crate) struct SlowThread<'a> {
 
 /// Says that a thread takes longer than others with the same work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
-    let which = format!("thread {} of the {} that {}", of.number, of.of, moves(of.class));
+    let which = format!("thread {} of the {} that {}", of.number, of.of, of.class.singular());
     let who = match of.found {
         1 => format!("{which} in {}", of.process),
         many if of.same => format!("{which} in each of {}", show::counted(many, "process")),
@@ -193,10 +189,10 @@ pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
         }
     };
     let sentence = format!(
-        "{} by {}, p-value {:.0e}; {} {} of {}{own}",
+        "{} by {}, p-value {}; {} {} of {}{own}",
         of.class.counted(of.calls),
         show::counted(of.found, "such thread"),
-        of.p,
+        show::chance(of.p),
         show::agree(of.found, "thread ID", "for example thread ID"),
         of.tid,
         of.process
@@ -293,7 +289,7 @@ pub(crate) struct AskedAggregators<'a> {
 pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let (key, could) = (of.key, of.could);
     let title = format!(
-        "{} {key}={} limits the collective calls of {} on {} to {}",
+        "{} {key}={} limits the collective calls of {} on {}: {} at work",
         if key == "cb_nodes" { "hint" } else { "parameter" },
         of.asked,
         show::counted(of.ranks, "rank"),
@@ -316,7 +312,7 @@ pub(crate) struct ManyAggregators<'a> {
     pub(crate) file: &'a str,
     /// Reads or writes.
     pub(crate) class: Class,
-    /// Most of them in a call.
+    /// Maximum number of aggregators in one call.
     pub(crate) aggregators: u64,
     /// Mean length of a request in bytes, and its time, ns.
     pub(crate) bytes: u64,

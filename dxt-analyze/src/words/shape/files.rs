@@ -3,7 +3,7 @@
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
-use crate::words::common::{LostOn, each_ns};
+use crate::words::common::{LostOn, each_ns, list};
 
 /// Part of slow metadata calls that the title is about.
 pub(crate) enum Slow<'a> {
@@ -57,7 +57,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
         }
         Slow::Several(names) => {
             let (all, calls) = (each_ns(of.time_ns, of.calls), show::counted(of.calls, "metadata call"));
-            format!("{calls}, mostly {}, take {all} each{on}", names.join(" and "))
+            format!("{calls}, mostly {}, take {all} each{on}", list(names))
         }
     };
     let hint = match name {

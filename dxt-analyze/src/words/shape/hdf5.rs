@@ -1,7 +1,7 @@
 //! HDF5: flushes, metadata, chunks, opens.
 
 use crate::findings::About;
-use crate::model::class::Class;
+use crate::model::Class;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
@@ -76,7 +76,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
     let title = format!(
         "{} {} the metadata of HDF5 file {} separately: {} small independent {}",
         show::counted(of.ranks, "rank"),
-        if read { "read" } else { "write" },
+        of.class.singular(),
         of.file,
         show::count(of.calls),
         of.class.plural()

@@ -4,8 +4,6 @@ use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
 
-/// Synchronization points.
-const POINTS: &str = "at MPI_Barrier, MPI_Allreduce, ...";
 /// Reason not to look at I/O.
 const NOT_SLOW: &str = "the calls themselves are not slow";
 
@@ -63,7 +61,7 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
         show::duration(of.saves_ns)
     );
     let sentence = format!(
-        "{POINTS}: while the others wait, {it} {does} for messages; the delay excludes I/O that is slower than on other ranks, so its cause is not I/O"
+        "at MPI_Barrier, MPI_Allreduce, ...: while the others wait, {it} {does} for messages; the delay excludes I/O that is slower than on other ranks, so its cause is not I/O"
     );
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }

@@ -1,10 +1,10 @@
 //! Requests of few bytes, and seeks.
 
 use crate::findings::About;
-use crate::model::class::Class;
+use crate::model::Class;
 use crate::text::units as show;
 use crate::words::Words;
-use crate::words::common::{LostOn, each_ns};
+use crate::words::common::{LostOn, each_bytes, each_ns};
 
 /// Small requests.
 pub(crate) struct Small {
@@ -54,7 +54,7 @@ impl Waiting {
 pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     let requests =
         format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " inside HDF5" } else { "" });
-    let (bytes, each) = (show::bytes(of.bytes / of.calls.max(1)), each_ns(of.time_ns, of.calls));
+    let (bytes, each) = (each_bytes(of.bytes, of.calls), each_ns(of.time_ns, of.calls));
     let title = match &of.queue {
         Some(queue) => format!("{}: {bytes} and {each} each", queue.title(&requests)),
         None => format!("{requests} move {bytes} in {each} each on average"),
@@ -106,9 +106,9 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
         of.class.plural(),
         show::counted(of.ranks, "rank"),
         of.file,
-        show::bytes(of.bytes / of.calls.max(1))
+        each_bytes(of.bytes, of.calls)
     );
-    let does = if of.class == Class::Read { "read" } else { "write" };
+    let does = of.class.singular();
     let hint = format!(
         "combine the data of many steps, and {does} them in one collective call: each call costs an exchange and a request"
     );
@@ -148,7 +148,7 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         show::count(of.calls),
         if of.hdf5 { "HDF5" } else { "MPI-IO" },
         of.class.plural(),
-        show::bytes(of.bytes / of.calls.max(1)),
+        each_bytes(of.bytes, of.calls),
         each_ns(of.time_ns, of.calls)
     );
     let hint = if of.hdf5 {
@@ -179,21 +179,21 @@ pub(crate) struct StreamBuffer {
 
 /// Says that C streams fill or empty small buffers.
 pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn>) -> Words {
-    let (does, what) = if of.class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
+    let (does, what) = (if of.class == Class::Read { "filled" } else { "emptied" }, of.class.plural());
     let title = format!(
         "C stream buffers are {does} every {}: {} of {} {what} take {} each",
-        show::bytes(of.bytes / of.slow.max(1)),
+        each_bytes(of.bytes, of.slow),
         show::count(of.slow),
         show::count(of.calls),
         each_ns(of.slow_ns, of.slow)
     );
-    // Without memory of the caller's the GNU C library keeps its own buffer, whatever the size.
+    // Glibc ignores the size unless the caller also gives the memory.
     let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
                 fflush between records";
     let sentence = format!(
         "{} in total, {} on average for each {}; the other {what} only copy in memory",
         show::bytes(of.bytes),
-        show::bytes(of.bytes / of.calls.max(1)),
+        each_bytes(of.bytes, of.calls),
         of.class.singular()
     );
     Words::new(title, hint).with(sentence, about).on(lost)

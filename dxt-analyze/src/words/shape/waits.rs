@@ -1,11 +1,11 @@
-//! Who waits: for storage targets, locks, turns, and data on storage.
+//! Sentences of findings about waiting: for storage targets, locks, turns, and data on storage.
 
 use crate::findings::About;
+use crate::model::Class;
 use crate::model::Manner;
-use crate::model::class::Class;
 use crate::text::units as show;
 use crate::words::Words;
-use crate::words::common::{LostOn, each_ns};
+use crate::words::common::{LostOn, each_bytes, each_ns};
 use std::collections::BTreeMap;
 
 /// Says that ranks hit the same of a file's OSTs in a `share` (0 to 1) of time windows, `at_once` ranks on average.
@@ -30,7 +30,7 @@ pub(crate) struct Queued {
     pub(crate) class: Class,
     /// Storage targets in use at a time.
     pub(crate) targets: u64,
-    /// The only one, or one of them.
+    /// Index of the only storage target, or of one of several.
     pub(crate) target: u32,
     /// True if targets differ over time.
     pub(crate) steps: bool,
@@ -71,7 +71,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     };
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
-        QueueCost::Times(slower) => format!("median {slower:.1} times the fastest"),
+        QueueCost::Times(slower) => format!("the median call takes {slower:.1} times the fastest"),
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
@@ -245,7 +245,7 @@ impl Uncached {
     }
 
     fn each(&self) -> (String, String) {
-        (show::bytes(self.bytes / self.calls.max(1)), each_ns(self.time_ns, self.calls))
+        (each_bytes(self.bytes, self.calls), each_ns(self.time_ns, self.calls))
     }
 }
 

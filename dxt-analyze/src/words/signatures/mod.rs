@@ -3,13 +3,9 @@
 pub(crate) mod facts;
 
 use super::Words;
-use crate::findings::{About, Evidence};
+use crate::findings::About;
 use crate::text::units;
 use facts::{AheadRow, OneCall, SameBytes, Strided, StripeRow};
-
-fn words(title: String, evidence: String, about: About, hint: String) -> Words {
-    Words { title: title.into(), evidence: vec![Evidence::of(evidence, about)], hint }
-}
 
 /// Says that small reads could be prefetched; the system's read-ahead reads `plain_bytes`.
 pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
@@ -41,7 +37,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         row.length,
         units::counted(row.calls_ahead, "call")
     );
-    words(title, evidence, about, hint)
+    Words::new(title, hint).with(evidence, about)
 }
 
 /// Says that a loop of calls could be one collective call.
@@ -66,7 +62,8 @@ pub(crate) fn one_call(row: &OneCall) -> Words {
         bytes: Some(row.bytes),
         ..About::default()
     };
-    words(title, evidence, about, format!("call {verb} once, with a file view of {}", row.vector()))
+    let hint = format!("call {verb} once, with a file view of {}", row.vector());
+    Words::new(title, hint).with(evidence, about)
 }
 
 /// Says that small calls at a fixed distance leave gaps.
@@ -86,7 +83,7 @@ pub(crate) fn strided(row: &Strided) -> Words {
     } else {
         "store side by side what is read together, or read a large piece with its gaps and extract the parts in memory; with several ranks, use one collective call with a file view"
     };
-    words(title, evidence, about, hint.to_owned())
+    Words::new(title, hint).with(evidence, about)
 }
 
 /// Says that ranks, or processes, read the same bytes; `times` is given if each reads them several times.
@@ -110,7 +107,7 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     } else {
         "let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job"
     };
-    words(title, evidence, about, hint.to_owned())
+    Words::new(title, hint).with(evidence, about)
 }
 
 /// Says that another stripe size suits requests better. If parts of the file suit different stripes, `command` makes a file with these.
@@ -154,7 +151,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             )
         }
     };
-    words(title, evidence, about, hint)
+    Words::new(title, hint).with(evidence, about)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tests that a slowdown is attributed to the right one of several similar candidates: groups of ranks, ranks or files, files or requests,
 //! library or program, targets.
 
-use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
+use super::{BARRIER, MS, evidence, met_at_the_end, report, saves_ms, sentence};
 use crate::common::facts::{
     assert_costs_ms, assert_found, assert_quiet, assert_saves_ms, assert_stated, brief, of_code,
 };
@@ -149,6 +149,7 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     };
     let found = report((0..16).map(|number| rank(number, true)).collect(), 1000);
     assert_stated(&found, "DXT-L007", &json!({"file": "/lus/out"}));
+    assert!(sentence(&found).contains("split into writes of 64.0 KiB by 16 ranks"), "{}", sentence(&found));
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
     // Without MPI-IO, these writes are the program's own.
@@ -229,9 +230,9 @@ fn strided(apart: u64) -> Value {
 fn a_stride_that_meets_few_of_many_targets_is_told() {
     let found = strided(8);
     assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
-    let (text, findings) = (sentence(&found), found["findings"].to_string());
+    let (text, evidence) = (sentence(&found), evidence(&found));
     assert!(text.contains("hit 1 of its 8 OSTs (OST 5)"), "{text}");
-    assert!(findings.contains(" times the 8.00 MiB of one stripe on each OST"), "{findings}");
+    assert!(evidence.contains(" times the 8.00 MiB of one stripe on each OST"), "{evidence}");
     assert!(text.contains("with 100 % of the bytes") && !text.contains("stride"), "only places are known: {text}");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");

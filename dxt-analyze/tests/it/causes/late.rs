@@ -1,6 +1,6 @@
 //! Tests of ranks that compute longer and block the others at synchronization points.
 
-use super::{BARRIER, BCAST, GATHER, MS, meet, report, saves_ms, sentence, stepped};
+use super::{BARRIER, BCAST, GATHER, MS, evidence, meet, report, saves_ms, sentence, stepped};
 use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
@@ -158,6 +158,7 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
     let found = report(all, ready[0] / MS + 1);
     assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 2, "calls": 3})), 165.0..=185.0);
     assert!(sentence(&found).contains("3 of 3 synchronization points: the others wait"), "{}", sentence(&found));
+    assert!(evidence(&found).contains("MPI_Barrier, MPI_Allreduce, ..."), "{}", evidence(&found));
 }
 
 #[test]

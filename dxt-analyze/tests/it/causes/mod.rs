@@ -170,6 +170,11 @@ fn sentence(report: &Value) -> &str {
     report["verdict"]["sentence"].as_str().unwrap_or_default()
 }
 
+/// Returns the evidence of the first finding, as JSON text.
+fn evidence(report: &Value) -> String {
+    report["verdict"]["findings"][0]["evidence"].to_string()
+}
+
 fn saves_ms(report: &Value, code: &str) -> Option<u64> {
     of_code(report, code)?["saves_ns"].as_u64().map(|ns| ns / MS)
 }

@@ -1,7 +1,7 @@
 //! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets
 //! than exist.
 
-use super::{BARRIER, MS, meet, report, saves_ms, sentence};
+use super::{BARRIER, MS, evidence, meet, report, saves_ms, sentence};
 use crate::common::facts::{assert_stated, brief};
 use crate::common::op::POSIX_READ;
 use crate::common::{Builder, process};
@@ -69,8 +69,7 @@ fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert_stated(&found, "DXT-V006", &json!({"ost": null}));
     assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));
-    let findings = found["findings"].to_string();
-    assert!(findings.contains("the files have 1 stripe each"), "{findings}");
+    assert!(evidence(&found).contains("the files have 1 stripe each"), "{}", evidence(&found));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A cell of a run, and how its calls differ from their like.
 
-use crate::model::{FileId, ProcessId, StreamIx};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, ProcessId, StreamIx};
 use crate::topics::causes::reading::cell::Cell;
 
 /// A cell and what it is of.

@@ -6,9 +6,8 @@ use super::on_targets::{known_targets, only_target, stripes, targets};
 use super::regions::Regions;
 use super::stalled_once::{Stalls, counted_cell};
 use super::{Entry, Grid, helpers, made_together, split_files, weighted_quantile, whole_waits};
-use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
+use crate::model::{Class, FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::sum::Sum;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::reading::at_work::AtWork;
 use crate::topics::causes::reading::cell::{Cell, Key, NO_TARGET, coarse};
 use crate::topics::causes::reading::cells::{OfProcess, looked_at};
@@ -203,7 +202,7 @@ impl<'a> Grid<'a> {
         if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
             return None;
         }
-        let most = crate::topics::causes::reading::phases::length(self.run) as f64 * HOLDS_UP;
+        let most = self.run.length_ns() as f64 * HOLDS_UP;
         Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
     }
 

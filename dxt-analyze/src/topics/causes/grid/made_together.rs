@@ -2,8 +2,7 @@
 //! is waiting, as it is in MPI's own.
 
 use super::Entry;
-use crate::model::{FileId, ProcessId, Run, Within};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, ProcessId, Run, Within};
 use crate::topics::causes::reading::slots::Slots;
 use crate::topics::layers::parts::is_made_together;
 use rustc_hash::FxHashMap;

@@ -19,7 +19,6 @@ pub mod whole_waits;
 
 pub use entry::Entry;
 
-use super::class::Class;
 use super::reading::at_work::AtWork;
 use super::reading::questions::Found;
 use super::reading::read_before;
@@ -29,7 +28,7 @@ use super::reading::threads::Threads;
 use super::replay::kept_waiting::KeptWaiting;
 use super::replay::known::Known;
 use super::replay::meetings::Meetings;
-use crate::model::{FileId, Process, ProcessId, Run, Stream};
+use crate::model::{Class, FileId, Process, ProcessId, Run, Stream};
 use folders::Folders;
 use made::Group;
 use regions::Regions;

@@ -1,7 +1,6 @@
 //! Parts of files: whether calls that begin in one take longer than those of the same processes in the others.
 
-use crate::model::{FileId, ProcessId, Run, StreamIx};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, ProcessId, Run, StreamIx};
 use crate::topics::causes::reading::parts::{PARTS, Part, Parts};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 use super::tails::Tail;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::ProcessId;
-use crate::topics::causes::claim::{Claim, files};
+use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::calls as words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         longest_ns: longest,
         excess_ns: lost as u64,
     });
-    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.and(files(grid, &firsts))), tail.shortened.clone());
+    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), tail.shortened.clone());
     Some(Claim { at_most: Severity::Warn, ..claim })
 }
 
@@ -97,5 +97,5 @@ fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         longest_ns: longest,
         excess_ns: lost as u64,
     });
-    Some(Claim::new(Finding::new(Code::FIRST_CALLS, words.and(files(grid, &firsts))), firsts))
+    Some(Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), firsts))
 }

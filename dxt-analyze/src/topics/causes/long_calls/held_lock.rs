@@ -1,6 +1,6 @@
 //! Waits for a file lock while a call of its holder stalls: these last for as long as that call does, and nothing about the lock is to blame.
 
-use crate::topics::causes::class::Class;
+use crate::model::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use std::collections::BTreeSet;

@@ -12,14 +12,13 @@ pub mod stalls_in_a_row;
 pub mod stand_still;
 pub mod tails;
 
-use super::claim::{Claim, files};
-use super::class::Class;
+use super::claim::{Claim, lost_on};
 use super::grid::kind_of_file::dearest;
 use super::grid::{Entry, Grid};
 use super::named::named;
 use super::slow::unit::Unit;
 use crate::findings::{About, Code, Evidence, Finding};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
 use crate::words::calls::{self as words, Call, Where};
 use once_each::once_each;
@@ -47,9 +46,6 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         return vec![on_nobody(grid, tail, Where::EachFile(files))];
     }
     if tail.stalls.is_empty() {
-        if entry(tail.longest).is_none() {
-            return Vec::new();
-        }
         if let Some(of) = tail.of {
             return vec![at_times(grid, tail, of)];
         }
@@ -119,7 +115,7 @@ fn on_nobody(grid: &Grid<'_>, tail: &Tail, on: Where) -> Claim {
         excess_ns: tail.extra_ns as u64,
         longest: longest(grid, tail),
     });
-    let found = Finding::new(Code::LONG_TAIL, words.and(files(grid, &tail.shortened))).with(facts(tail));
+    let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(grid, &tail.shortened))).with(facts(tail));
     Claim::new(found, tail.shortened.clone())
 }
 
@@ -153,7 +149,7 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         workers: grid.run.workers_name(),
         about,
     });
-    let words = words.and(files(grid, &still.shortened));
+    let words = words.on(lost_on(grid, &still.shortened));
     Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.shortened.clone())
 }
 
@@ -177,7 +173,7 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
         longest: longest(grid, tail),
         about,
     });
-    Claim::new(Finding::new(code, words.and(files(grid, &tail.shortened))), tail.shortened.clone())
+    Claim::new(Finding::new(code, words.on(lost_on(grid, &tail.shortened))), tail.shortened.clone())
 }
 
 /// Takes what is said of long calls of a process or node that is slow anyway into what is said of that.

@@ -3,7 +3,7 @@
 
 use super::tails::Tail;
 use crate::findings::{About, Code, Finding};
-use crate::topics::causes::claim::{Claim, files};
+use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::calls as words;
 
@@ -43,6 +43,6 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         usual_ns: usual as u64,
         about: About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() },
     });
-    let words = words.and(files(grid, &tail.shortened));
+    let words = words.on(lost_on(grid, &tail.shortened));
     Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.shortened.clone()))
 }

@@ -1,7 +1,6 @@
 //! Moments at which calls of most processes take far longer at once, again and again: storage that stands still, on nobody in particular.
 
-use crate::model::{FileId, ProcessId};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::slow::odd::FEWEST;

@@ -2,9 +2,9 @@
 
 use super::stand_still::{StandStill, stand_still};
 use crate::model::ProcessId;
+use crate::model::class::{CLASSES, Class};
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
-use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::slow::odd::FEWEST;

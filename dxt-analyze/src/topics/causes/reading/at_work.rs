@@ -3,9 +3,8 @@
 
 use super::cell::Cell;
 use super::parts::LOG_BITS;
-use crate::model::FileId;
+use crate::model::{Class, FileId};
 use crate::shared::stats::median;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::slow::odd::{FEWEST, odd};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

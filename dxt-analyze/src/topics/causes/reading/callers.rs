@@ -1,8 +1,7 @@
 //! Who reads or writes a file in collective calls of MPI-IO, of whatever form: split and nonblocking ones have no cells of their own, since their time
 //! is not that of a call.
 
-use crate::model::{FileId, Op, ProcessId, Run, Within};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, Op, ProcessId, Run, Within};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
 

@@ -12,10 +12,9 @@ use super::usual::{Kind, Usual, size_class};
 use super::who::{Who, of_all};
 use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
-use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
+use crate::model::{Class, FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::sum_cache::InTurn;
-use crate::topics::causes::class::Class;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -69,7 +68,7 @@ impl<'a> Cells<'a> {
             layouts,
             looked_at: run.processes.iter().map(of).collect(),
             communicators: run.processes.iter().map(|process| of_all(process, run.ranks())).collect(),
-            depths: Depths::new(super::phases::length(run), layouts),
+            depths: Depths::new(run.length_ns(), layouts),
             limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
         }
     }

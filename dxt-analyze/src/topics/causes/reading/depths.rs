@@ -4,8 +4,7 @@
 use super::parts::LOG_BITS;
 use super::served::{InSlot, Served};
 use super::slots::Slots;
-use crate::model::FileLayout;
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileLayout};
 use std::collections::BTreeMap;
 
 /// Most targets that are looked at.

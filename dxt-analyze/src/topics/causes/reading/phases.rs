@@ -34,12 +34,6 @@ pub struct Phases {
     length: u64,
 }
 
-/// From the job's start to its last end, ns.
-#[must_use]
-pub fn length(run: &Run) -> u64 {
-    run.length_ns()
-}
-
 impl Phases {
     /// Of `run`.
     #[must_use]
@@ -71,7 +65,7 @@ impl Phases {
         }
         let communicators = run.processes.iter().map(|process| of_all(process, ranks)).collect();
         let of_parts = run.processes.iter().map(|process| of_parts(process, ranks, SEVERAL)).collect();
-        Self { roles, communicators, of_parts, length: length(run) }
+        Self { roles, communicators, of_parts, length: run.length_ns() }
     }
 }
 
@@ -198,7 +192,7 @@ impl Partial {
     /// The slots of `run`.
     #[must_use]
     pub fn slots(mut self, run: &Run) -> Slots {
-        let (length, ranks) = (length(run), run.ranks());
+        let (length, ranks) = (run.length_ns(), run.ranks());
         self.end_process();
         let all_met = |of: &Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
         let mut met: Vec<(&Key, &Meetings)> = self.meetings.iter().filter(|(_, of)| all_met(of)).collect();

@@ -7,7 +7,6 @@ use super::messages::{Messages, Times};
 use crate::model::{Process, ProcessId, Run};
 use crate::shared::stats::median;
 use crate::sum::Sum;
-use crate::topics::causes::reading::phases::length;
 use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -67,7 +66,7 @@ impl Meetings {
         mut waited: Vec<FxHashMap<ProcessId, f64>>,
         met_all: &[Vec<ProcessId>],
     ) -> Self {
-        let (ranks, length) = (run.ranks() as usize, length(run));
+        let (ranks, length) = (run.ranks() as usize, run.length_ns());
         let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
         let mut ends = of_phase.clone();
         let mut usual = vec![0.0; waited.len()];
@@ -184,7 +183,7 @@ impl Meetings {
         threaded: BTreeSet<ProcessId>,
         in_calls: impl Fn(usize, ProcessId) -> f64,
     ) -> Self {
-        Self { messages: Messages::of(slots, length(run), &self.waits, threaded, in_calls), ..self }
+        Self { messages: Messages::of(slots, run.length_ns(), &self.waits, threaded, in_calls), ..self }
     }
 
     fn in_library(&self, end: usize, process: ProcessId) -> f64 {

@@ -1,9 +1,8 @@
 //! What ranks that take turns wait for them: the pauses of each before its turns, beyond what it computes by itself. Who computes while others have
 //! their turns loses nothing by that.
 
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 

@@ -6,10 +6,9 @@
 
 use crate::findings::{About, Code, Finding};
 use crate::layouts::placed::Placed;
-use crate::model::{FileId, FileLayout, ProcessId, Run};
+use crate::model::{Class, FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
@@ -134,7 +133,7 @@ impl<'a> Aliasing<'a> {
             let layout = &layouts.get(file.index())?.as_ref().filter(|_| count >= BEGIN)?.layout;
             Self::of(file, layout)
         };
-        let span = crate::topics::causes::reading::phases::length(run);
+        let span = run.length_ns();
         // Those that most processes use first.
         let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));

@@ -1,9 +1,8 @@
 //! Processes that ask for the same names again and again: what is there, how large it is, who may read it.
 
 use crate::findings::Code;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -1,7 +1,6 @@
 //! Reads and writes of other bytes that wait behind reads of a block that all want: its target answers these first, since they came first.
 
-use crate::model::FileId;
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId};
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,9 @@
 //! Reads that only serve writes of less than a block.
 
 use crate::findings::Code;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

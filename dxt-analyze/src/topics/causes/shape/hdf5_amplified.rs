@@ -2,10 +2,9 @@
 //! row-major data set bring whole rows along.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::FileId;
+use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

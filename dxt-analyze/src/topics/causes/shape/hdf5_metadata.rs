@@ -6,10 +6,9 @@
 //! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
 
 use crate::findings::{About, Code};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

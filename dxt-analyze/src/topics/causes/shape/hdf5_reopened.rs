@@ -1,10 +1,9 @@
 //! HDF5 files that a process opens again and again: each time their metadata are read anew.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

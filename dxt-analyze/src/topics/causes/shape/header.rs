@@ -1,10 +1,9 @@
 //! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
 
 use crate::findings::{About, Code};
-use crate::model::{FileId, ProcessId, Within};
+use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

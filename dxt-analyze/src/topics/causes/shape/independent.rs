@@ -2,10 +2,9 @@
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};

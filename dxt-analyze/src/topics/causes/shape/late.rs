@@ -3,10 +3,9 @@
 
 use super::who_is_late::{Meeting, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Finding};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::shared::stats::median;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::met::FIRST;
 use crate::topics::causes::reading::phases::Gaps;
@@ -91,7 +90,7 @@ fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
 
 /// What chance may cost at most to be told, ns of the run time.
 pub fn matters_ns(grid: &Grid<'_>) -> f64 {
-    crate::topics::causes::reading::phases::length(grid.run) as f64 * grid.run.thresholds.io_matters_share
+    grid.run.length_ns() as f64 * grid.run.thresholds.io_matters_share
 }
 
 /// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.

@@ -4,9 +4,8 @@
 use super::late::matters_ns;
 use super::who_is_late::{Meeting, late};
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
 use crate::words::shape as words;

@@ -1,9 +1,8 @@
 //! File locks that ranks wait for: a lock that nobody holds is taken at once.
 
 use crate::findings::{Code, Reason};
-use crate::model::FileId;
+use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape::{self as words, Locks};

@@ -1,9 +1,8 @@
 //! Collective calls that held their ranks far longer than others like them.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -2,9 +2,8 @@
 //! all. By time, where bytes say nothing.
 
 use crate::findings::{About, Code};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -3,11 +3,10 @@
 
 use super::uneven::several;
 use crate::findings::{About, Code};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::shared::stats::median;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -2,9 +2,8 @@
 //! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
 
 use crate::findings::{About, Code};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;

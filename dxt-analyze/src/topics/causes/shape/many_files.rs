@@ -4,10 +4,9 @@
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
 use crate::findings::Code;
-use crate::model::{FileId, ProcessId, Within};
+use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape::{self as words, Kind};

@@ -2,10 +2,9 @@
 
 use super::many_aggregators::SMALL_CALL;
 use crate::findings::{About, Code};
-use crate::model::{FileId, Hint as HintOf, ProcessId};
+use crate::model::{Class, FileId, Hint as HintOf, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;

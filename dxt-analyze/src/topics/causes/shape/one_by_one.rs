@@ -2,10 +2,9 @@
 
 use crate::findings::{About, Code, Finding};
 use crate::limits::NAMED_EXAMPLES;
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, waited};
 use crate::words::shape as words;

@@ -1,10 +1,9 @@
 //! Reads and writes that wait for storage each, since the file was opened so: O_SYNC and O_DSYNC, and small ones past the page cache.
 
 use crate::findings::Code;
-use crate::model::Manner;
+use crate::model::{Class, Manner};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

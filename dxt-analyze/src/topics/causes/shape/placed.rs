@@ -1,7 +1,6 @@
 //! How files lie on storage targets: those in use at a time, and whether there are others.
 
-use crate::model::{FileId, ProcessId};
-use crate::topics::causes::class::Class;
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 

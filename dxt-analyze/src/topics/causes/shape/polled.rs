@@ -2,11 +2,10 @@
 //! (`EAGAIN`), or for a file that another makes (`ENOENT`). The calls are short; the time lies between them.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
 use crate::topics::causes::replay::Shortened;
@@ -213,10 +212,7 @@ impl Others {
 /// Length of a slot, ns.
 fn width(grid: &Grid<'_>, slot: u16) -> f64 {
     let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
-    let end = grid
-        .slots
-        .begin(usize::from(slot) + 1)
-        .unwrap_or_else(|| crate::topics::causes::reading::phases::length(grid.run));
+    let end = grid.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| grid.run.length_ns());
     end.saturating_sub(begin) as f64
 }
 

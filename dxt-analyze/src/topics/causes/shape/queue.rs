@@ -4,10 +4,9 @@
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
 use crate::findings::{About, Code};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::served::Served;
 use crate::topics::causes::replay::{Shortened, Work};

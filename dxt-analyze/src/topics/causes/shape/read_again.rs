@@ -2,10 +2,9 @@
 //! twice, whichever they are (the pigeonhole principle).
 
 use crate::findings::{About, Code};
-use crate::model::{FileId, Process, ProcessId};
+use crate::model::{Class, FileId, Process, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -2,9 +2,8 @@
 //! does not depend on them. It may, as far as few bytes are changed in a block: then these are all that must be written.
 
 use crate::findings::{About, Code, Severity};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::read_before::Pairs;
 use crate::topics::causes::replay::Shortened;

@@ -1,10 +1,9 @@
 //! Files that a process opens again and again: by what the opens and closes cost, however few they are.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId, Within};
+use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -2,11 +2,10 @@
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
 use crate::findings::{About, Code};
-use crate::model::{Process, ProcessId};
+use crate::model::{Class, Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;
@@ -79,8 +78,8 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
     let shortened: Shortened =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
-    let (rounds, mean) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
+    let (rounds, times) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
     let about = About { calls: Some(any as u64), ..About::default() };
-    let words = |lost| words::uneven_rounds(class, rounds, mean, about, lost);
+    let words = |lost| words::uneven_rounds(class, rounds, times, about, lost);
     Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, words))
 }

@@ -2,9 +2,8 @@
 
 use super::behind_block;
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

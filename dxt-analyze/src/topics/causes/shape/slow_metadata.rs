@@ -1,10 +1,9 @@
 //! Opens and other metadata calls that take longer than those of a server that is not busy.
 
 use crate::findings::{About, Code};
-use crate::model::ProcessId;
+use crate::model::{Class, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::kind_of_file::dearest;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;

@@ -2,10 +2,9 @@
 //! If it is the same one in most processes, it is by what it is, not by where it runs.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
 use crate::topics::causes::replay::{Shortened, Work};

@@ -3,9 +3,9 @@
 
 use super::put_together::saved_ns;
 use crate::findings::{About, Code};
+use crate::model::Class;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

@@ -1,10 +1,9 @@
 //! Syncs: after every few writes, or few that take long.
 
 use crate::findings::Code;
-use crate::model::{FileId, ProcessId, StreamIx};
+use crate::model::{Class, FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::words::shape as words;

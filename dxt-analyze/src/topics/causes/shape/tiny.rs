@@ -1,11 +1,10 @@
 //! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
 
 use crate::findings::{About, Code, Finding};
-use crate::model::{FileId, ProcessId, Within};
+use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::topics::causes::claim::{Claim, lost_on};
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::queue::LEANS;

@@ -2,10 +2,9 @@
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +63,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !shortened.is_empty())?;
     let name = grid.run.file_name(*file).to_owned();
     let rounds = most.rounds();
-    let operation = Some(if class == Class::Read { "read" } else { "write" }.into());
+    let operation = Some(class.singular().into());
     let about = About { file: Some(name.clone()), calls: Some(rounds), operation, ..About::default() };
     let of = words::TinyCollective {
         file: &name,

@@ -1,13 +1,12 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
 use crate::findings::{About, Code};
-use crate::model::{Process, ProcessId};
+use crate::model::{Class, Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
 use crate::topics::causes::replay::Shortened;

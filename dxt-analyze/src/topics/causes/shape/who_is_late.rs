@@ -96,7 +96,7 @@ pub struct ByTurns {
 }
 
 impl ByTurns {
-    /// As a finding, of so many meetings in a kind of place.
+    /// Makes the finding. `all`: number of synchronization points of this kind of place.
     #[must_use]
     pub(crate) fn claim(self, place: words::Place, all: usize) -> Claim {
         let code = if place == words::Place::Calls { Code::LATE_RANKS } else { Code::LATE_TO_MEET };

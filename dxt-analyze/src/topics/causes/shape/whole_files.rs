@@ -1,8 +1,7 @@
 //! Files that each open reads or writes as a whole, in one call: however short such a request is, it cannot be longer. What it costs is a matter of the file.
 
-use crate::model::FileId;
+use crate::model::{Class, FileId};
 use crate::shared::totals::add;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use rustc_hash::FxHashMap;
 

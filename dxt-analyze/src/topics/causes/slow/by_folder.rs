@@ -3,8 +3,7 @@
 use super::mean::Mean;
 use super::odd::FEWEST;
 use super::unit::{Member, Unit};
-use crate::model::ProcessId;
-use crate::topics::causes::class::Class;
+use crate::model::{Class, ProcessId};
 use crate::topics::causes::grid::steps::steps;
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use super::odd::{Odd, odd};
 use super::of_two;
 use super::stands_off::{StandsOff, stand_off};
 use super::unit::{Member, Unit};
-use crate::topics::causes::class::{CLASSES, Class};
+use crate::model::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::usual::FAR;
 use crate::topics::causes::replay::Shortened;

@@ -11,9 +11,8 @@ use super::odd::FEW;
 use super::of_two::AS_MUCH;
 use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! What is slow by something that is known already.
 
 use super::unit::Unit;
-use crate::topics::causes::class::Class;
+use crate::model::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeSet;
 

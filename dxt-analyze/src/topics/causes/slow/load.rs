@@ -1,7 +1,7 @@
 //! How much storage targets are asked for, against each other: what takes longer where more is asked for waits for the rest of it.
 
+use crate::model::Class;
 use crate::shared::stats::median;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 

@@ -24,9 +24,9 @@ mod served;
 mod stands_off;
 pub mod unit;
 
-use super::class::Class;
 use super::grid::Grid;
 use super::replay::Shortened;
+use crate::model::Class;
 use candidates::candidates;
 use halves::{halves, several_of_few};
 use members::sorts;

@@ -1,9 +1,8 @@
 //! Which moments can be slow ones.
 
 use super::unit::Unit;
-use crate::topics::causes::class::Class;
+use crate::model::Class;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::phases::length;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
@@ -18,7 +17,7 @@ pub(super) const LESS_AS_IT_GROWS: f64 = 0.85;
 /// Whether a moment is long enough to be one; all else is.
 pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
-    let length = length(grid.run);
+    let length = grid.run.length_ns();
     let begin = |slot: u16| grid.slots.begin(usize::from(slot)).unwrap_or(length);
     until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
 }

@@ -6,9 +6,8 @@ use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
 use super::unit::{Member, Unit};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
 use crate::shared::stats::upper_tail_t;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 

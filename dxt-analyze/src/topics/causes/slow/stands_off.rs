@@ -6,8 +6,7 @@ use super::load::{Loads, OVERLOADED};
 use super::odd::{FEWEST, Odd};
 use super::of_two::clearly_slower;
 use super::unit::{Member, Unit};
-use crate::model::ProcessId;
-use crate::topics::causes::class::Class;
+use crate::model::{Class, ProcessId};
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 

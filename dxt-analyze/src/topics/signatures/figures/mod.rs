@@ -3,7 +3,7 @@
 //!
 //! - `choice`: choice of the file, the calls and the time span.
 //! - `pass`: binning of calls; stores single calls if there are few.
-//! - `drawn`: drawing of the figures; `words`: captions and tables.
+//! - `drawing`: drawing of the figures; `words`: captions and tables.
 
 pub mod choice;
 pub mod drawing;

@@ -1,9 +1,8 @@
 //! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
 
 use crate::findings::{Code, Finding, Severity};
-use crate::model::{FileId, LayoutOrigin, ProcessId, Run};
+use crate::model::{Class, FileId, LayoutOrigin, ProcessId, Run};
 use crate::sum::Sum;
-use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::signatures::advice::OneCall;
 use crate::topics::stripes::result::{FilePart, LayoutPart};
