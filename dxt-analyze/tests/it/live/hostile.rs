@@ -7,7 +7,7 @@ use crate::harness::{Launch, Scratch, is_root, skip_here, workload};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::{FileExt, MetadataExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -256,7 +256,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
         return skip_here("other users' files can only be made by root");
     }
     let scratch = Scratch::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::live_sinks::server::free_port();
     let agent =
         small_agent(&scratch, &["--to", "intervals:intervals", "--to", &format!("prometheus:{port}")]).watching();
     std::thread::scope(|scope| {

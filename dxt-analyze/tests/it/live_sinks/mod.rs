@@ -15,6 +15,6 @@ mod program;
 mod prometheus;
 #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
 mod secrets;
-mod server;
+pub(crate) mod server;
 mod values;
 mod without;

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Timeout for any wait; far longer than waits usually take.
@@ -45,8 +46,15 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
+/// Returns a port that no other test of this process gets, and that the kernel assigns to no client (`ip_local_port_range`, ip(7)).
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let ports = std::iter::repeat_with(|| {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id());
+        15_000 + (next % 15_000) as u16
+    });
+    ports.take(15_000).find(is_free).expect("a port is free")
 }
 
 /// Calls `ask` repeatedly until it returns a value; fails after a timeout.
