@@ -2,6 +2,7 @@
 //! durations.
 
 use super::about::{Process, Target};
+use dxt_base::text::signed::signed;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -119,10 +120,6 @@ impl Default for Sums {
 #[must_use]
 pub fn bucket(value: u64) -> usize {
     ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 impl Sums {

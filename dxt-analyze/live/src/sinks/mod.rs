@@ -3,7 +3,10 @@
 
 mod connector;
 mod courier;
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "text of a destination that this build is made without"))]
+#[cfg_attr(
+    not(any(feature = "serve", test)),
+    expect(dead_code, reason = "text of a destination that this build is made without")
+)]
 mod exposition;
 mod file;
 pub(crate) mod full;

@@ -8,6 +8,7 @@ use crate::interval::{Group, Interval};
 use crate::names;
 use crate::sinks::exposition::not_seen;
 use crate::time::unix_ns;
+use dxt_base::text::signed::signed;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -50,11 +51,6 @@ impl Lines {
         lines.push(line("dxt_not_seen", &tag("node", &self.node), &fields, time));
         lines
     }
-}
-
-/// Converts to the signed integers of the line protocol.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn line(name: &str, tags: &str, fields: &[(&str, i64)], time: i64) -> String {

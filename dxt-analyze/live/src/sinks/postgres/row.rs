@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::records::Selected;
 use crate::sinks::connector;
+use dxt_base::text::signed::signed;
 use std::fmt::Write as _;
 
 /// Appends `event` to `out` as a row with the columns of the staging table `dxt_new`.
@@ -52,11 +53,6 @@ pub(super) fn add(event: &Event, out: &mut String) {
     }
     out.pop();
     out.push('\n');
-}
-
-/// Converts an unsigned number to PostgreSQL's signed 64-bit type.
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 fn number(out: &mut String, value: impl std::fmt::Display) {
