@@ -55,24 +55,27 @@ build() {
 tests() {
     local of_programs others runner status=0
     if [ $# -gt 0 ]; then
-        cargo test "${workspace[@]}" "${built_of_others[@]}" --no-fail-fast "$@" || status=1
-        touch "$said.begun"
-        return "$status"
+        cargo test "${workspace[@]}" "${built_of_others[@]}" --no-fail-fast "$@"
+        return
     fi
     # With job control on: the shell has other background jobs ignore SIGINT and SIGQUIT, and so would the programs that they test.
     set -m
     cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 </dev/null &
     of_programs=$!
     set +m
+    # A terminal's interrupt does not reach that process group.
+    # shellcheck disable=SC2064 # the variable is gone when the trap runs
+    trap "kill -- -$of_programs 2>/dev/null || true" EXIT
     # `--lib` would also test crates that are built of another crate's sources and have `test = false`.
     others=$(target_dir)/test-others
     # shellcheck disable=SC2016 # for that script to expand
-    printf '#!/bin/sh\n: >"%s"\ncase $1 in */programs-*) exit 0 ;; esac\nexec "$@"\n' "$said.begun" >"$others"
+    printf '#!/bin/sh\n: >"%s"\ncase ${1##*/} in programs-*) exit 0 ;; esac\nexec "$@"\n' "$said.begun" >"$others"
     chmod +x -- "$others"
     runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
     env "$runner=$others" cargo test "${workspace[@]}" --no-fail-fast || status=1
     touch "$said.begun"
     wait "$of_programs" || status=1
+    trap - EXIT
     cat -- "$said.programs"
     # What they skip is said there.
     cat -- "$said.programs" >>"$said"
@@ -102,7 +105,12 @@ fuzz_build() {
 }
 
 without_features() {
-    cargo check --quiet -p dxt-analyze -p dxt-live --lib --bins --no-default-features
+    local features
+    cargo check --quiet -p dxt-live --no-default-features || return
+    # Each by itself, as docs/install.md promises.
+    for features in '' live parquet serve; do
+        cargo check --quiet -p dxt-analyze --lib --bins --no-default-features --features "$features" || return
+    done
 }
 
 lints() {
@@ -116,13 +124,17 @@ lints() {
 # --beside NAME...: runs functions one after another, once the tests have begun: before, they need what cargo locks. As a session of its own,
 # since the kernel shares the processors between sessions first (autogroup, sched(7)). `came_to NAME` tells a function's output and status.
 beside() {
-    local name status
-    until [ -e "$said.begun" ]; do sleep 1; done
+    local name status began
+    until [ -e "$said.begun" ]; do
+        kill -0 "$PPID" 2>/dev/null || exit 1
+        sleep 1
+    done
     renice -n 19 -p $$ >/dev/null
     echo 19 2>/dev/null >/proc/self/autogroup || true
     for name in "$@"; do
-        status=0
+        status=0 began=$SECONDS
         "$name" >"$said.$name" 2>&1 </dev/null || status=$?
+        echo "took $((SECONDS - began)) s beside the tests" >>"$said.$name"
         echo "$status" >"$said.$name.status"
     done
 }
@@ -176,12 +188,15 @@ everything() {
     of_beside=$!
     unset DXT_TEST_SAID
     step "Tests" tests "$@"
+    # Also if the tests ended without running any.
+    touch "$said.begun"
     wait "$of_beside" || true
     of_beside=
     for name in "${built_beside[@]}"; do
         step "Beside the tests: ${name//_/ }" came_to "$name"
     done
-    if "$test_python" -c "import dxt, pytest" >/dev/null 2>&1; then step "Python package" python_package; fi
+    # Not with a wheel of an earlier run.
+    if came_to wheel >/dev/null 2>&1 && "$test_python" -c "import dxt, pytest" >/dev/null 2>&1; then step "Python package" python_package; fi
     if have c++; then step "Fuzz targets" scripts/fuzz.sh 10; fi
     if cargo fmt --version >/dev/null 2>&1; then
         step "Format" cargo fmt --all --check
@@ -207,7 +222,7 @@ if [ "${1:-}" = --beside ]; then
     exit
 fi
 of_beside=
-trap '[ -z "$of_beside" ] || kill -- -"$of_beside" 2>/dev/null; rm -f -- "$said" "$said".*' EXIT
+trap '[ -z "$of_beside" ] || kill -- -"$of_beside" 2>/dev/null || true; rm -f -- "$said" "$said".*' EXIT
 if [ "${1:-}" = --fast ]; then fast; else everything "$@"; fi
 
 heading "Result"

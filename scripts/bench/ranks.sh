@@ -2,7 +2,7 @@
 # Processor time per segment and peak memory of the report, by number of ranks.
 #
 # Usage: scripts/bench.sh ranks [--pattern NAME] [--ranks "R..."] [--program PROGRAM]
-# 50 segments per rank; NAME as in dxt-synth --help (file-per-process); R in increasing order (1024 4096 16384 65536).
+# 50 accesses per rank; NAME as in dxt-synth --help (file-per-process); R in increasing order (1024 4096 16384 65536).
 # With --program, the report of this dxt-analyze, for instance of an older version, instead of a build of these sources.
 # Target: at 65,536 ranks at most twice the time per segment at 1,024.
 set -euo pipefail
@@ -14,7 +14,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --pattern) pattern=$2 ;;
     --ranks) ranks=$2 ;;
-    --program) program=$2 ;;
+    --program) program=$(realpath -- "$2") ;;
     *) sed -n '4,7s/^# *//p' "$0" >&2 && exit 2 ;;
     esac
     shift 2
@@ -35,7 +35,7 @@ for count in $ranks; do
     read -r _ _ _ segments _ <<<"$made"
     used=$(python3 -c '
 import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 ' "$program" report --threads 1 --format json "$dir/t.dxt")
