@@ -15,8 +15,8 @@ fn main() {
 
 /// Who packages says so by `DXT_COMMIT`; an archive of the sources has it in the file COMMIT; a clone knows it.
 fn commit() -> Option<String> {
-    if let Ok(told) = std::env::var("DXT_COMMIT") {
-        return Some(told);
+    if let Ok(reported) = std::env::var("DXT_COMMIT") {
+        return Some(reported);
     }
     let archived = std::fs::read_to_string("COMMIT").ok()?;
     if !archived.starts_with('$') {

@@ -72,11 +72,11 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
-/// Maximum storage targets that a finding names one by one.
+/// Maximum storage targets that a finding names one at a time.
 pub const NAMED_TARGETS: usize = 4;
-/// Maximum stripes, or request sizes, that a finding on a file's stripes names one by one.
+/// Maximum stripes, or request sizes, that a finding on a file's stripes names one at a time.
 pub const NAMED_STRIPES: usize = 4;
-/// Maximum aggregators that a finding names one by one.
+/// Maximum aggregators that a finding names one at a time.
 pub const NAMED_RANKS: usize = 8;
 /// Number of files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_the_outermost_work_while_it_lasts() {
+    fn what_is_reported_is_the_outermost_work_while_it_lasts() {
         let (place, outer, inner) = (Place(Mutex::new(None)), work(200), work(0));
         assert_eq!(place.look(), None);
         place.begin(&outer);

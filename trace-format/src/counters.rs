@@ -18,9 +18,9 @@ pub fn size_bin(length: u64) -> usize {
 
 /// Adds accesses with these `lengths` to the histogram `sizes`; runs of equal lengths are added at once.
 pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
-    for alike in lengths.chunk_by(|a, b| a == b) {
-        if let Some(count) = alike.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
-            *count += alike.len() as u64;
+    for similar in lengths.chunk_by(|a, b| a == b) {
+        if let Some(count) = similar.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
+            *count += similar.len() as u64;
         }
     }
 }

@@ -134,9 +134,9 @@ impl Profile {
         self.switches += u64::from(last.writes.is_some_and(|before| before != writes));
         last.writes = Some(writes);
         self.accesses += offset.len() as u64;
-        for alike in length.chunk_by(|a, b| a == b) {
-            let value = alike.first().map_or(0, |length| i64::try_from(*length).unwrap_or(i64::MAX));
-            self.sizes.add_times(value, alike.len() as u64);
+        for similar in length.chunk_by(|a, b| a == b) {
+            let value = similar.first().map_or(0, |length| i64::try_from(*length).unwrap_or(i64::MAX));
+            self.sizes.add_times(value, similar.len() as u64);
         }
         let (mut before, mut placed) = (last.ends[usize::from(writes)], false);
         for (&offset, &length) in offset.iter().zip(length) {

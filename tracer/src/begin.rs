@@ -1,7 +1,7 @@
 //! Start of recording, at the first recorded call: data that must survive this process is put into a spool.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
-use crate::record::{ARENA, MEETINGS, THREADS};
+use crate::record::{ARENA, SYNC_POINTS, THREADS};
 use crate::spool::{self, Sizes, journal};
 use crate::{buffer, clock, describe, late_calls, memory, mpi, registry};
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ pub(crate) fn arena_bytes() -> usize {
 }
 
 /// Size of the arena for collective MPI calls, in bytes; may be 0.
-pub(crate) fn meetings_bytes() -> usize {
+pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
@@ -38,11 +38,11 @@ fn sizes() -> Sizes {
         (false, true) => 0,
         (false, false) => arena_bytes(),
     };
-    let meetings = if counting { 0 } else { meetings_bytes() };
+    let sync_points = if counting { 0 } else { sync_points_bytes() };
     let counters = if counting && !late { registry::counted_streams() } else { COUNTERS / scale };
     let files = config::current().filter(|_| counting && !late).map(|config| config.counters_files);
     let journal = files.map_or(JOURNAL, |files| (files * JOURNAL_PER_FILE).clamp(LEAST_JOURNAL, JOURNAL));
-    Sizes { journal, arena, meetings, counters, scale }
+    Sizes { journal, arena, sync_points, counters, scale }
 }
 
 /// Creates the spool if it is wanted and missing; false if there is no memory for segments yet.
@@ -51,7 +51,7 @@ pub(crate) fn begin() -> bool {
         if late_calls::has_begun() {
             late_calls::lend(parts.arena);
         } else {
-            buffer::lend(&ARENA, &MEETINGS, parts);
+            buffer::lend(&ARENA, &SYNC_POINTS, parts);
             registry::lend_counters(parts.folded);
         }
         say_who();

@@ -1,5 +1,5 @@
 //! Identity of this process: executable, arguments, host, job. Read once when the library is loaded.
-#![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their like")]
+#![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their peers")]
 
 use crate::environment::{Environment, strings};
 use std::ffi::{CStr, c_char, c_int};

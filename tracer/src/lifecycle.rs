@@ -167,7 +167,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             return;
         }
         // Without this memory, collective calls are only counted.
-        record::MEETINGS.prepare(begin::meetings_bytes());
+        record::SYNC_POINTS.prepare(begin::sync_points_bytes());
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
     }

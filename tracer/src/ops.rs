@@ -60,14 +60,14 @@ impl Op {
 }
 
 /// Codes of the collective MPI operations, which are contiguous.
-const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
+const SYNC_POINTS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
 /// Number of collective MPI operations.
-pub(crate) const COLLECTIVES: usize = (MEETINGS.end - MEETINGS.start) as usize;
+pub(crate) const COLLECTIVES: usize = (SYNC_POINTS.end - SYNC_POINTS.start) as usize;
 
 /// Index of an operation among the collective MPI operations; out of range for any other.
 #[inline(always)]
 pub(crate) fn collective_place(op: &Op) -> usize {
-    usize::from(op.code().wrapping_sub(MEETINGS.start))
+    usize::from(op.code().wrapping_sub(SYNC_POINTS.start))
 }
 
 /// Number of entries in a file's table of frequently used streams. Calls nested in MPI or HDF5 calls have as many entries of their own.

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_alike_are_scattered() {
+    fn texts_that_are_similar_are_scattered() {
         let low =
             (0..10_000).filter(|job| scattered(format!("{}", 4_000_000 + job).as_bytes()) < u64::MAX / 10).count();
         assert!((900..1100).contains(&low), "{low} of 10,000 job ids in the lowest tenth");

@@ -33,7 +33,7 @@ pub(crate) fn prepare(before_memory: fn() -> bool) {
 pub(crate) static ARENA: Arena = Arena::new();
 
 /// Memory for the segments of MPI collective calls, separate so that they never displace I/O segments.
-pub(crate) static MEETINGS: Arena = Arena::new();
+pub(crate) static SYNC_POINTS: Arena = Arena::new();
 
 /// Threads that have recorded a segment. A thread that has made collective calls has another record for these.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
@@ -220,11 +220,11 @@ impl Call {
     /// Records an MPI collective call on the communicator with ID `number`. `end`: time of return, in ticks. If `keep` is false, the call
     /// is only counted. Calls after the trace was written, and all calls in counters mode, are stored with the I/O segments.
     #[inline(always)]
-    pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
+    pub(crate) fn end_sync_point(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
         let thread = tls::current_now();
         let Some(stream) = stream else { return count_without_stream(op) };
         let lane = match (has_meetings(), keep) {
-            (true, true) => &thread.meetings,
+            (true, true) => &thread.sync_points,
             (true, false) => &thread.often,
             (false, _) => &thread.io,
         };
@@ -401,7 +401,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         return buffer::scratch_full(lane, false);
     }
     if !is_late {
-        let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };
+        let arena = if std::ptr::eq(lane, &raw const thread.sync_points) { &SYNC_POINTS } else { &ARENA };
         return buffer::chunk_full(arena, thread, lane);
     }
     let slot = buffer::next_plain(late_calls::arena(), lane);
@@ -421,7 +421,7 @@ fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
 pub(crate) fn start_empty() {
     gate::in_child();
     late_calls::in_child();
-    buffer::start_empty([&ARENA, &MEETINGS]);
+    buffer::start_empty([&ARENA, &SYNC_POINTS]);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { THREADS.clear() };
     crate::handles::pending::forget_all();

@@ -207,7 +207,7 @@ fn make_ready(resolve: fn()) -> bool {
     // No memory can be backed later.
     buffer::back_ahead(&record::ARENA);
     if crate::mpi::world().is_some() {
-        record::MEETINGS.back_ahead();
+        record::SYNC_POINTS.back_ahead();
     }
     registry::back_ahead();
     spool::journal::back_ahead();

@@ -52,11 +52,11 @@ pub(crate) struct Thread {
     /// Set while the thread is inside a wrapped library function. System calls that it makes through syscall(2) are not the program's.
     library: Inside,
     /// Set while the thread is inside a collective MPI call. Collective calls made then are the MPI library's own.
-    pub(crate) meeting: Inside,
+    pub(crate) sync_point: Inside,
     /// Return address of the latest HDF5 call; identifies the copy of HDF5 that its caller uses.
     pub(crate) hdf5_caller: Cell<usize>,
     /// Write position for collective MPI calls, in a separate arena. Readers of the trace see it as another thread.
-    pub(crate) meetings: Lane,
+    pub(crate) sync_points: Lane,
     /// Write position for collective MPI calls that are only counted, not recorded.
     pub(crate) often: Lane,
     /// Address of the scratch, a buffer in which short segments (DXT_MIN_SIZE) wait to be added to counters, or 0.
@@ -114,9 +114,9 @@ impl Thread {
             mpi: Inside::new(),
             hdf5: Inside::new(),
             library: Inside::new(),
-            meeting: Inside::new(),
+            sync_point: Inside::new(),
             hdf5_caller: Cell::new(0),
-            meetings: Lane::new(),
+            sync_points: Lane::new(),
             often: Lane::new(),
             waiting: Cell::new(0),
             mpi_file: Cell::new(0),
@@ -130,7 +130,7 @@ impl Thread {
     /// Resets the thread's write positions: nothing has been recorded. The nesting state (inside MPI and so on) is kept.
     pub(crate) fn forget_chunks(&self) {
         self.io.forget_chunk();
-        self.meetings.forget_chunk();
+        self.sync_points.forget_chunk();
         self.often.forget_chunk();
         self.waiting.set(0);
     }

@@ -55,7 +55,7 @@ impl LustreRecord {
     pub fn osts(&self, offset: i64, length: i64, mut touch: impl FnMut(i64)) {
         let end = offset.saturating_add(length);
         let mut at = offset;
-        let mut told = 0;
+        let mut reported = 0;
         for component in &self.components {
             let (size, count) = (component.stripe_size, component.stripe_count);
             let inside = |at: i64| component.extent_end == -1 || at < component.extent_end;
@@ -68,8 +68,8 @@ impl LustreRecord {
                 touch(ost);
                 stripe += 1;
                 at = component.extent_start.saturating_add(stripe.saturating_mul(size));
-                told += 1;
-                if told >= count {
+                reported += 1;
+                if reported >= count {
                     at = if component.extent_end == -1 { end } else { component.extent_end };
                     break;
                 }

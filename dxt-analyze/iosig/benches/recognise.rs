@@ -135,7 +135,7 @@ fn main() -> std::io::Result<()> {
         }
     }
     println!(
-        "{segments} segments per pattern, decoded, on one core; the least time of {runs} runs, in turns with a sum of the columns (a pass)"
+        "{segments} segments per pattern, decoded, on one core; the least time of {runs} runs, alternating with a sum of the columns (a pass)"
     );
     println!(
         "{:<20} {:>12} {:>8} {:>8} {:>10} {:>9} {:>9}",

@@ -84,7 +84,7 @@ pub struct Sums {
     pub bytes: u64,
     /// Total time in calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns, among the calls recorded one by one (segments).
+    /// Duration of the longest call, in ns, among the calls recorded one at a time (segments).
     pub longest_ns: u64,
     /// Number of calls known only from counters. They are in no histogram, and are added to the interval in which the counters were read.
     /// If the record (segment) of such a call is read later, the call is subtracted in the interval in which it returned. So the value may

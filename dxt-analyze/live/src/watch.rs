@@ -189,9 +189,9 @@ struct Looker {
     /// Paths not opened for lack of descriptors. The value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
     /// Directories already reported as not watchable.
-    told: BTreeSet<PathBuf>,
+    reported: BTreeSet<PathBuf>,
     /// True if the lack of descriptors was already reported.
-    told_waiting: bool,
+    reported_waiting: bool,
     /// Path that was retried last among the waiting ones; the next retry continues after it.
     tried: PathBuf,
     sender: Sender<Found>,
@@ -212,8 +212,8 @@ impl Looker {
             watched: BTreeMap::new(),
             known: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            told: BTreeSet::new(),
-            told_waiting: false,
+            reported: BTreeSet::new(),
+            reported_waiting: false,
             tried: PathBuf::new(),
             sender,
             shared,
@@ -272,7 +272,7 @@ impl Looker {
 
     /// Reports once that a directory cannot be watched; a missing one is not reported.
     fn cannot_watch(&mut self, directory: &Path, why: Errno) {
-        if why != Errno::NOENT && self.told.insert(directory.to_owned()) {
+        if why != Errno::NOENT && self.reported.insert(directory.to_owned()) {
             self.say(format!("failed to watch {}: {}: {why}", shown(directory), reason(why)));
         }
     }
@@ -301,7 +301,7 @@ impl Looker {
         }
         let spools = self.waiting.keys().filter(|path| is_spool(path)).count() as u64;
         self.shared.unopened.store(spools, Ordering::Relaxed);
-        if spools > 0 && !std::mem::replace(&mut self.told_waiting, true) {
+        if spools > 0 && !std::mem::replace(&mut self.reported_waiting, true) {
             let most = most_files()
                 .map_or("no more files can be open".to_owned(), |most| format!("at most {most} files can be open"));
             self.say(format!(
@@ -385,7 +385,7 @@ impl Looker {
 
     /// Reads the kernel's inotify events: directory, file name, and true if the file appeared (false if it was removed).
     fn events(&mut self) -> Vec<(PathBuf, OsString, bool)> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut gone = Vec::new();
         let mut lost = false;
         let mut buffer = [MaybeUninit::uninit(); 8192];
@@ -398,7 +398,7 @@ impl Looker {
             }
             let is_there = !what.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM);
             if let (Some(directory), Some(name)) = (self.watched.get(&event.wd()), event.file_name()) {
-                told.push((directory.clone(), OsStr::from_bytes(name.to_bytes()).to_owned(), is_there));
+                reported.push((directory.clone(), OsStr::from_bytes(name.to_bytes()).to_owned(), is_there));
             }
         }
         for number in gone {
@@ -415,7 +415,7 @@ impl Looker {
             self.say(what.into());
             self.watched.clear();
         }
-        told
+        reported
     }
 }
 

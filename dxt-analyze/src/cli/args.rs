@@ -23,7 +23,7 @@ pub struct Cli {
     pub mode: Option<u32>,
     /// Command to run
     #[command(subcommand)]
-    pub verb: Verb,
+    pub subcommand: Command,
 }
 
 /// Parses octal access rights.
@@ -39,9 +39,9 @@ const WIDTH: usize = 80;
 #[must_use]
 pub fn command() -> clap::Command {
     let optional = |arg: clap::Arg| arg.required(false).required_unless_present("live");
-    let with_examples = |verb: clap::Command| match examples::of(verb.get_name()) {
-        Some(examples) => verb.after_help(examples),
-        None => verb,
+    let with_examples = |subcommand: clap::Command| match examples::of(subcommand.get_name()) {
+        Some(examples) => subcommand.after_help(examples),
+        None => subcommand,
     };
     let command = Cli::command().mut_subcommand("serve", |serve| serve.mut_arg("traces", optional));
     // Fixed, as the width would otherwise depend on whether standard output is a terminal.
@@ -63,10 +63,10 @@ ranks missing, or operations folded into counters); 4 done, and a finding is at 
 
 /// Commands.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
+pub enum Command {
     /// Analyses of jobs
     #[command(flatten)]
-    Topic(topics::Verb),
+    Topic(topics::Command),
     /// One self-contained HTML page: largest costs, timelines, heatmaps, box plots, and every table
     Report(page::Args),
     /// Serve the report page on this machine; zooming in shows single calls

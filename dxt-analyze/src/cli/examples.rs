@@ -157,8 +157,8 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
 ];
 
 /// Returns the text with a command's examples, for the end of its help; `None` if there are none.
-pub(super) fn of(verb: &str) -> Option<String> {
-    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == verb)?;
+pub(super) fn of(subcommand: &str) -> Option<String> {
+    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == subcommand)?;
     let width = examples.iter().map(|(typed, _)| typed.len()).max()?;
     let line = |(typed, what): &(&str, &str)| {
         // The purpose goes on a separate line if both do not fit into 80 columns.
@@ -176,11 +176,15 @@ mod tests {
 
     #[test]
     fn every_verb_has_some_and_all_of_them_parse() {
-        for verb in command().get_subcommands().map(|verb| verb.get_name().to_owned()).filter(|name| name != "help") {
-            let (_, examples) =
-                EXAMPLES.iter().find(|(name, _)| *name == verb).unwrap_or_else(|| panic!("{verb} has no examples"));
+        for subcommand in
+            command().get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).filter(|name| name != "help")
+        {
+            let (_, examples) = EXAMPLES
+                .iter()
+                .find(|(name, _)| *name == subcommand)
+                .unwrap_or_else(|| panic!("{subcommand} has no examples"));
             for (typed, _) in *examples {
-                assert!(typed.starts_with(&verb), "{typed}");
+                assert!(typed.starts_with(&subcommand), "{typed}");
                 // Text in quotes is one word.
                 let parts = typed.split('\'').enumerate();
                 let words = parts.flat_map(|(part, text)| match part % 2 {
@@ -197,11 +201,11 @@ mod tests {
     fn help_fits_80_columns() {
         let mut command = command();
         command.build();
-        for verb in command.get_subcommands_mut() {
-            for help in [verb.render_help(), verb.render_long_help()] {
+        for subcommand in command.get_subcommands_mut() {
+            for help in [subcommand.render_help(), subcommand.render_long_help()] {
                 let text = help.to_string();
                 for line in text.lines() {
-                    assert!(line.chars().count() <= 80, "{}: {line}", verb.get_name());
+                    assert!(line.chars().count() <= 80, "{}: {line}", subcommand.get_name());
                 }
             }
         }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_is_kept_and_the_rest_is_told_once() {
+    fn the_beginning_is_kept_and_the_rest_is_reported_once() {
         let mut budget = Budget::new("the records", 5 << 20);
         assert!(budget.take(4 << 20) && budget.problem(Path::new("x")).is_none());
         budget.refill();

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_told_once() {
+    fn a_target_is_reported_once() {
         let mut parts = Parts::default();
         let layout = Layout::plain(10, 3, vec![7, 8, 7]);
         assert_eq!(parts.of(&layout, 5, 30), [(Some(7), 20), (Some(8), 10)]);

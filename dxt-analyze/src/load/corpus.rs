@@ -29,8 +29,8 @@ impl LeftOut {
     pub fn new(path: &Path, error: &anyhow::Error) -> Self {
         let (file, why) = (path.display().to_string(), format!("{error:#}"));
         // The path is in `file` already, and the table has one line per file.
-        let told = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
-        let why = told.iter().find_map(|told| why.strip_prefix(told)).unwrap_or(&why).replace('\n', " ");
+        let reported = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
+        let why = reported.iter().find_map(|reported| why.strip_prefix(reported)).unwrap_or(&why).replace('\n', " ");
         Self { file, why }
     }
 }

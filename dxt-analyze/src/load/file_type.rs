@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn kinds_are_distinguished() {
         let mut tar = vec![b'x'; 300];
         tar[257..262].copy_from_slice(b"ustar");
         let files: [(&[u8], &str); 10] = [

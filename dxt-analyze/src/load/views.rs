@@ -16,7 +16,7 @@ pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     for of in process.datatypes.iter().filter(|of| of.role == DatatypeRole::Filetype) {
         calls.entry(of.file).or_default().1 += of.count;
     }
-    let whole = |def: &&ViewDef| calls.get(&def.file).is_some_and(|(told, set)| told == set);
+    let whole = |def: &&ViewDef| calls.get(&def.file).is_some_and(|(reported, set)| reported == set);
     process.views.iter().filter(whole).cloned().collect()
 }
 

@@ -43,7 +43,7 @@ id! {
 
 id! {
     /// Index into [`Process::streams`]; not the stream id stored in segments. For a segment it can also be [`Self::NONE`] (the process
-    /// defines no such stream), [`Self::LEFT_OUT`] (not selected), or [`Self::meeting`] (synchronization call).
+    /// defines no such stream), [`Self::LEFT_OUT`] (not selected), or [`Self::sync_point`] (synchronization call).
     StreamIx
 }
 
@@ -57,7 +57,7 @@ impl StreamIx {
     /// [`Self::any`] finds the stream.
     #[inline]
     #[must_use]
-    pub const fn meeting(self) -> Self {
+    pub const fn sync_point(self) -> Self {
         Self(self.0 | Self::MEETS)
     }
 

@@ -89,7 +89,7 @@ pub struct Process {
     pub threads: Vec<ThreadDef>,
     /// Streams (calls with the same operation, file and caller), sorted by id.
     pub streams: Vec<Stream>,
-    /// Exact counters of I/O calls that have no segments, that is, were not recorded one by one.
+    /// Exact counters of I/O calls that have no segments, that is, were not recorded one at a time.
     pub missing: Vec<Missing>,
     /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
     pub met: Vec<Missing>,

@@ -86,13 +86,13 @@ pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Ma
 
 /// Returns findings as HTML; of adjacent findings with equal code and remedy, all but the first are collapsed.
 pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
-    let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
+    let similar = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
-        @for group in findings.chunk_by(alike) {
+        @for group in findings.chunk_by(similar) {
             @if let Some((first, others)) = group.split_first() {
                 (one_finding(first, names))
                 @if !others.is_empty() {
-                    details.alike {
+                    details.similar {
                         summary { (units::counted(others.len() as u64, "similar finding")) }
                         @for finding in others { (one_finding(finding, names)) }
                     }

@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn paths_are_told_by_their_last_part_and_nothing_else_changes() {
+    fn paths_are_reported_by_their_last_part_and_nothing_else_changes() {
         let names = Names(vec!["/lus/my run/a b.h5".into(), "/lus/my run/a".into()]);
         assert_eq!(names.short("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
         assert_eq!(

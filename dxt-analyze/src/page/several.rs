@@ -23,8 +23,8 @@ const SCRIPTS: [&str; 4] = [
 ];
 
 /// Returns title and description of a command's page.
-fn titles(verb: &str) -> (&'static str, &'static str) {
-    match verb {
+fn titles(subcommand: &str) -> (&'static str, &'static str) {
+    match subcommand {
         "compare" => ("Two ways compared", "Differences between the runs, and which of them are significant."),
         _ => ("Runs side by side", "Medians of repeated runs, with minimum and maximum."),
     }
@@ -34,16 +34,16 @@ fn titles(verb: &str) -> (&'static str, &'static str) {
 ///
 /// # Errors
 /// Fails if the page cannot be written, or would replace another kind of file.
-pub fn of_view(place: &PageOutput, verb: &str, view: &View) -> Result<()> {
+pub fn of_view(place: &PageOutput, subcommand: &str, view: &View) -> Result<()> {
     let Some(output) = &place.output else { return Ok(()) };
-    let text = page(verb, view);
+    let text = page(subcommand, view);
     Target::new(output, Ours::Page, place.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
     say!("wrote {} ({})", output.display(), units::bytes(text.len() as u64));
     Ok(())
 }
 
-fn page(verb: &str, view: &View) -> String {
-    let (title, about) = titles(verb);
+fn page(subcommand: &str, view: &View) -> String {
+    let (title, about) = titles(subcommand);
     let (mut found, mut figures, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for part in &view.parts {
         match part {

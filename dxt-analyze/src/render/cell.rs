@@ -92,7 +92,7 @@ mod tests {
     use super::Cell;
 
     #[test]
-    fn what_cannot_be_told_is_no_cell_and_no_panic() {
+    fn what_cannot_be_reported_is_no_cell_and_no_panic() {
         assert_eq!([Cell::share_of(1, 0), Cell::rate_of(1, 0)], [Cell::None, Cell::None]);
         assert_eq!([Cell::share_of(1, 4), Cell::rate_of(3, 500_000_000)], [Cell::Share(0.25), Cell::Rate(6.0)]);
         assert_eq!(Cell::share_of(5, 4), Cell::Share(1.0));

@@ -1,4 +1,4 @@
-//! Tables for people, drawn by comfy-table without lines. Numbers are right-aligned; paths are shortened at their beginning if a row
+//! Tables for people, drawn by comfy-table without lines. Numbers are right-aligned; paths are savings at their beginning if a row
 //! would not fit.
 
 use super::{Cell, Part, Style, Table, View};

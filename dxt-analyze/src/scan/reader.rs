@@ -61,7 +61,7 @@ impl Reader {
                 lost.without_stream += resolve(run, process, columns, &mut self.streams);
                 self.ends.clear();
                 let (mut rest, mut end) = (self.streams.as_slice(), 0);
-                while let Some((_, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+                while let Some((_, others)) = rest.split_at_checked(similar(rest)).filter(|_| !rest.is_empty()) {
                     end += (rest.len() - others.len()) as u32;
                     self.ends.push(end);
                     rest = others;
@@ -88,14 +88,14 @@ const AT_ONCE: usize = 64;
 
 /// Returns the number of leading values equal to the first. In most blocks all are equal, so many are compared at once.
 #[inline]
-fn alike<T: Copy + PartialEq>(values: &[T]) -> usize {
+fn similar<T: Copy + PartialEq>(values: &[T]) -> usize {
     let Some(&first) = values.first() else { return 0 };
     let few = values.iter().take(AT_ONCE / 8).take_while(|value| **value == first).count();
     if few < AT_ONCE / 8 {
         return few;
     }
-    let is_alike = |some: &[T]| some.iter().fold(true, |all, value| all & (*value == first));
-    let many = values.chunks_exact(AT_ONCE).take_while(|some| is_alike(some)).count() * AT_ONCE;
+    let is_similar = |some: &[T]| some.iter().fold(true, |all, value| all & (*value == first));
+    let many = values.chunks_exact(AT_ONCE).take_while(|some| is_similar(some)).count() * AT_ONCE;
     let rest = values.get(many..).unwrap_or_default();
     many + rest.iter().take_while(|value| **value == first).count()
 }
@@ -114,12 +114,12 @@ pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<S
     into.reserve(columns.stream.len());
     let mut unknown = 0;
     let mut rest = columns.stream.as_slice();
-    while let Some((same, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+    while let Some((same, others)) = rest.split_at_checked(similar(rest)).filter(|_| !rest.is_empty()) {
         rest = others;
         let mut index = same.first().and_then(|id| process.stream_index(*id)).unwrap_or(StreamIx::NONE);
         match process.stream(index) {
             Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
-            Some(stream) if stream.meets => index = index.meeting(),
+            Some(stream) if stream.meets => index = index.sync_point(),
             _ => {}
         }
         unknown += if index == StreamIx::NONE { same.len() as u64 } else { 0 };
@@ -141,13 +141,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_are_alike_are_counted() {
+    fn values_that_are_similar_are_counted() {
         for length in (0..20).chain([63, 64, 65, 127, 128, 200]) {
             let mut values = vec![7_u32; length];
-            assert_eq!(alike(&values), length);
+            assert_eq!(similar(&values), length);
             values.push(8);
             values.extend([7; 100]);
-            assert_eq!(alike(&values), if length == 0 { 1 } else { length }, "{length}");
+            assert_eq!(similar(&values), if length == 0 { 1 } else { length }, "{length}");
         }
     }
 }

@@ -96,8 +96,8 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         // Sorts keys alone: entries with values are more than twice as large to move.
         order.extend(self.waiting.iter().zip(0_u32..).map(|((key, _), place)| (*key, place)));
         order.sort_by_key(|(key, _)| *key);
-        for alike in order.chunk_by(|(one, _), (next, _)| one == next) {
-            let mut values = alike.iter().filter_map(|(_, place)| self.waiting.get(*place as usize));
+        for similar in order.chunk_by(|(one, _), (next, _)| one == next) {
+            let mut values = similar.iter().filter_map(|(_, place)| self.waiting.get(*place as usize));
             if let Some(mut first) = values.next().copied() {
                 values.for_each(|(_, value)| first.1.join(*value));
                 new.push(first);

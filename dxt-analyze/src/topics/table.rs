@@ -31,21 +31,21 @@ pub trait Outcome: crate::render::Report {
     }
 }
 
-/// Macro for the table of topics. A row `module: Verb at N;` is a topic of one run, whose sections come N-th on the page; a row
-/// `module: Verb;` is a topic of several runs.
+/// Macro for the table of topics. A row `module: Command at N;` is a topic of one run, whose sections come N-th on the page; a row
+/// `module: Command;` is a topic of several runs.
 macro_rules! topics {
     (
-        one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
+        one run { $($(#[$doc:meta])* $topic:ident: $subcommand:ident at $place:literal;)+ }
         several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)* }
     ) => {
         /// Commands of the topics
         #[derive(Debug, clap::Subcommand)]
-        pub enum Verb {
-            $($(#[$doc])* $verb($topic::Args),)+
+        pub enum Command {
+            $($(#[$doc])* $subcommand($topic::Args),)+
             $($(#[$more_doc])* $more_verb($more::Args),)*
         }
 
-        impl Verb {
+        impl Command {
             /// Runs the command and writes its result in the output style `style`; `page` is called to write a page if the user requests
             /// one.
             ///
@@ -55,9 +55,9 @@ macro_rules! topics {
                 // Unused if the table has no topic of several runs.
                 let _ = page;
                 match self {
-                    $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
+                    $(Self::$subcommand(args) => finish(&$topic::run(args)?, &args.output, style, out),)+
                     $(Self::$more_verb(args) => {
-                        let outcome = $more::verb(args)?;
+                        let outcome = $more::run(args)?;
                         if let Some(place) = args.page() {
                             page(place, stringify!($more), &render::Report::view(&outcome))?;
                         }

@@ -38,10 +38,10 @@ fn close(value: &Value, expected: f64) {
 fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &paused());
-    for (verb, list) in [("layers", "layers"), ("summary", "bandwidths"), ("counters", "bandwidths")] {
-        let found = json(&[verb, "--peak", "31457.28MB/s", "--format", "json", &path], 0);
+    for (subcommand, list) in [("layers", "layers"), ("summary", "bandwidths"), ("counters", "bandwidths")] {
+        let found = json(&[subcommand, "--peak", "31457.28MB/s", "--format", "json", &path], 0);
         let writes = row(&found[list], "POSIX", "program", "write");
-        assert_eq!((&writes["slowest_ns"], &writes["span_ns"]), (&400_000.into(), &500_200_000.into()), "{verb}");
+        assert_eq!((&writes["slowest_ns"], &writes["span_ns"]), (&400_000.into(), &500_200_000.into()), "{subcommand}");
         let bytes = f64::from(6 << 20);
         close(&writes["by_slowest"], bytes / 400e-6);
         close(&writes["over_span"], bytes / 0.5002);
@@ -53,9 +53,9 @@ fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
             (&all["slowest_ns"], &all["span_ns"], &all["calls"]),
             (&400_000.into(), &501_050_000.into(), &7.into())
         );
-        let shown = stdout(&[verb, "--peak", "31457.28MB/s", &path], 0);
+        let shown = stdout(&[subcommand, "--peak", "31457.28MB/s", &path], 0);
         assert!(["By slowest", "Over span", "Of peak", "0.50 x"].iter().all(|word| shown.contains(word)), "{shown}");
-        let plain = stdout(&[verb, &path], 0);
+        let plain = stdout(&[subcommand, &path], 0);
         assert!(plain.contains("By slowest") && !plain.contains("Of peak"), "{plain}");
     }
     for bad in ["0", "fast", "10Mb/s", "-3GB/s"] {

@@ -151,10 +151,10 @@ fn every_verb_takes_it() {
         "e.csv",
         format!("#{HEAD}\n{}{}", row(OPEN, "1743618559.1"), row(WRITE, "1743618560")).as_bytes(),
     );
-    for verb in
+    for subcommand in
         ["check", "outliers", "timeline", "stripes", "layers", "causes", "ledger", "dump", "summary", "signatures"]
     {
-        assert!(!stdout(&[verb, &path], 0).is_empty(), "{verb}");
+        assert!(!stdout(&[subcommand, &path], 0).is_empty(), "{subcommand}");
     }
     let (page, dxt) = (folder.path().join("r.html"), folder.path().join("c.dxt"));
     stdout(&["report", &path, "-o", page.to_str().unwrap()], 0);
@@ -213,7 +213,7 @@ fn files_are_named_by_opens_and_never_guessed() {
 }
 
 #[test]
-fn damaged_rows_are_told_once_and_the_rest_is_read() {
+fn damaged_rows_are_reported_once_and_the_rest_is_read() {
     let text = [
         HEAD.into(),
         "\n".into(),
@@ -255,7 +255,7 @@ fn refused(bytes: &str) -> String {
 }
 
 #[test]
-fn what_is_no_such_file_is_told_what_it_lacks() {
+fn what_is_no_such_file_is_reported_what_it_lacks() {
     assert!(refused("").contains("it is empty"));
     assert!(refused(&format!("{HEAD}\n")).contains("no row follows"));
     assert!(

@@ -209,7 +209,7 @@ fn every_verb_reads_every_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
     for path in logs() {
-        for verb in [
+        for subcommand in [
             vec!["outliers"],
             vec!["outliers", "--by", "rank"],
             vec!["outliers", "--by", "ost"],
@@ -221,9 +221,9 @@ fn every_verb_reads_every_log() {
             vec!["check"],
             vec!["report", "-o", text(&page)],
         ] {
-            let output = run(&[verb.as_slice(), &[text(&path)]].concat());
-            assert!(matches!(output.status.code(), Some(0 | 3)), "{verb:?} {}: {output:?}", path.display());
-            assert!(!output.stdout.is_empty(), "{verb:?} {}", path.display());
+            let output = run(&[subcommand.as_slice(), &[text(&path)]].concat());
+            assert!(matches!(output.status.code(), Some(0 | 3)), "{subcommand:?} {}: {output:?}", path.display());
+            assert!(!output.stdout.is_empty(), "{subcommand:?} {}", path.display());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use trace_format::meta::path_hash;
 
 /// Commands that read traces and print findings, with the options that each needs.
-const VERBS: [&[&str]; 17] = [
+const SUBCOMMANDS: [&[&str]; 17] = [
     &["summary"],
     &["ledger"],
     &["counters"],
@@ -78,11 +78,11 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
         &["serve"],
     ];
     for (name, what) in odd {
-        for verb in reads {
-            let output = bounded(folder.path(), &[verb, &[name]].concat());
+        for subcommand in reads {
+            let output = bounded(folder.path(), &[subcommand, &[name]].concat());
             let words = words(&output);
-            assert_ne!(output.status.code(), Some(0), "{verb:?} {name}: {words}");
-            assert!(words.contains(what) && words.contains(name), "{verb:?} {name}: {words}");
+            assert_ne!(output.status.code(), Some(0), "{subcommand:?} {name}: {words}");
+            assert!(words.contains(what) && words.contains(name), "{subcommand:?} {name}: {words}");
         }
         // Files named as options beside a trace.
         for option in ["--thresholds", "--layout"] {
@@ -173,12 +173,16 @@ fn a_hole_of_terabytes_costs_nothing() {
         &["corpus"],
     ];
     for (path, code) in [(&cut, 3), (&log, 0), (&rows, 3), (&empty, 1)] {
-        for verb in uses {
-            let output = bounded(folder.path(), &[verb, &[path.as_str()]].concat());
-            let code = if verb == ["corpus"] { output.status.code().unwrap_or(9) } else { code };
+        for subcommand in uses {
+            let output = bounded(folder.path(), &[subcommand, &[path.as_str()]].concat());
+            let code = if subcommand == ["corpus"] { output.status.code().unwrap_or(9) } else { code };
             // Some logs are incomplete by themselves.
             let may = output.status.code() == Some(code) || path == &log && output.status.code() == Some(3);
-            assert!(may && output.status.code().is_some_and(|code| code < 4), "{verb:?} {path}: {}", words(&output));
+            assert!(
+                may && output.status.code().is_some_and(|code| code < 4),
+                "{subcommand:?} {path}: {}",
+                words(&output)
+            );
         }
     }
     // A hole in the middle: the data behind it is found.
@@ -410,16 +414,16 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         out
     };
     let two: [&[&str]; 1] = [&["compare"]];
-    for verb in VERBS.iter().chain(&two) {
+    for subcommand in SUBCOMMANDS.iter().chain(&two) {
         for form in ["table", "json", "csv"] {
-            let form = if verb == &["dump"] && form == "table" { "text" } else { form };
-            let inputs: &[&str] = match verb[0] {
+            let form = if subcommand == &["dump"] && form == "table" { "text" } else { form };
+            let inputs: &[&str] = match subcommand[0] {
                 "explain" => &[],
                 "compare" => &[&path, &path],
                 _ => &[&path],
             };
-            let mut args = [verb, inputs, &["--format", form]].concat();
-            if form != "json" && !matches!(verb[0], "explain" | "dump") {
+            let mut args = [subcommand, inputs, &["--format", form]].concat();
+            if form != "json" && !matches!(subcommand[0], "explain" | "dump") {
                 args.extend(["--color", "never"]);
             }
             let output = bounded(folder.path(), &args);

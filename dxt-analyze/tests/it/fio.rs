@@ -300,7 +300,7 @@ fn signatures_are_expanded_to_the_accesses_of_their_trace() {
 }
 
 #[test]
-fn what_is_expanded_is_told_by_the_command_line() {
+fn what_is_expanded_is_reported_by_the_command_line() {
     let of_ranks = ["expand", "2 x {write 0+10 [40]}", "--ranks", "2", "--per-rank", "10", "--file", "out.*"];
     let expected = "rank,file,operation,offset,length\n0,out.0,write,0,10\n0,out.0,write,40,10\n\
                     1,out.1,write,10,10\n1,out.1,write,50,10\n";

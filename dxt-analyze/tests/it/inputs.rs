@@ -32,10 +32,10 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     for file in [std::path::Path::new(&path), &log] {
         let file_text = file.to_str().unwrap();
         let bytes = std::fs::read(file).unwrap();
-        for verb in ["summary", "checks", "dump"] {
-            let (named, came) = (run(&[verb, file_text]), piped(&[verb, "-"], &bytes));
-            assert_eq!(named.status.code(), came.status.code(), "{verb} {file_text}: {}", said(&came));
-            assert!(named.stdout == came.stdout, "{verb} {file_text}");
+        for subcommand in ["summary", "checks", "dump"] {
+            let (named, came) = (run(&[subcommand, file_text]), piped(&[subcommand, "-"], &bytes));
+            assert_eq!(named.status.code(), came.status.code(), "{subcommand} {file_text}: {}", said(&came));
+            assert!(named.stdout == came.stdout, "{subcommand} {file_text}");
         }
     }
     // Named twice, it is read once.
@@ -106,10 +106,11 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (["--time", "1000:2000"], "calls are recorded from "),
     ];
     for (choice, expected) in choices {
-        for verb in ["summary", "dump", "report", "outliers"] {
-            let output = command(&[verb, choice[0], choice[1], &path]).current_dir(folder.path()).output().unwrap();
+        for subcommand in ["summary", "dump", "report", "outliers"] {
+            let output =
+                command(&[subcommand, choice[0], choice[1], &path]).current_dir(folder.path()).output().unwrap();
             let said = said(&output);
-            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{subcommand} {choice:?}: {said}");
             assert!(said.contains(choice[0]) && said.contains(expected), "{said}");
         }
     }
@@ -124,11 +125,11 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (&["--time", "2:2.5"], "--time 2:2.5 selects no calls"),
     ];
     for (choice, expected) in choices {
-        for verb in ["summary", "dump", "report"] {
-            let words = [&[verb][..], choice, &[path.as_str()]].concat();
+        for subcommand in ["summary", "dump", "report"] {
+            let words = [&[subcommand][..], choice, &[path.as_str()]].concat();
             let output = command(&words).current_dir(folder.path()).output().unwrap();
             let said = said(&output);
-            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{subcommand} {choice:?}: {said}");
             assert!(said.contains(expected), "{said}");
         }
     }
@@ -172,8 +173,8 @@ fn man_pages_and_completions_are_written_for_both_programs() {
     let output = run(&["generate", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let share = folder.path().join("share");
-    let verbs = String::from_utf8(run(&["--help"]).stdout).unwrap();
-    let names = verbs.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let subcommands = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    let names = subcommands.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names: Vec<&str> = names.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
     assert!(names.len() > 20, "{names:?}");
     for name in names.iter().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {

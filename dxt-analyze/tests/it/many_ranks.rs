@@ -47,7 +47,7 @@ fn healthy_jobs_raise_no_hundred_alarms() {
 }
 
 #[test]
-fn a_slow_rank_is_found_where_others_are_alike() {
+fn a_slow_rank_is_found_where_others_are_similar() {
     a_slow_rank("0.1", &[("1.3", true), ("2", true), ("5", true)]);
 }
 

@@ -27,13 +27,13 @@ const OTHERS: [(&str, &str); 7] = [
 /// Returns command lines of all commands with `--format`, as known to clap, each with inputs that the command accepts.
 fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
-    for verb in known().get_subcommands() {
-        let name = verb.get_name();
+    for subcommand in known().get_subcommands() {
+        let name = subcommand.get_name();
         if OTHERS.iter().any(|(other, _)| *other == name) {
             continue;
         }
         assert!(
-            verb.get_arguments().any(|arg| arg.get_id() == "format"),
+            subcommand.get_arguments().any(|arg| arg.get_id() == "format"),
             "{name} has no --format: is it one of OTHERS?"
         );
         let forms: &[&[&str]] = match name {

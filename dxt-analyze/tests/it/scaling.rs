@@ -72,7 +72,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
 }
 
 #[test]
-fn runs_are_told_apart_by_an_option_of_the_program() {
+fn runs_are_reported_apart_by_an_option_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), "a", 2, 1_000_000, &["-t", "1m"]);
     run(folder.path(), "b", 2, 1_000_000, &["-t", "64k"]);

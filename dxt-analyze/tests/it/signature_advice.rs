@@ -8,12 +8,12 @@ const FILE: &str = "/scratch/shared";
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 
-fn of(verb: &str, mut processes: Vec<Builder>, run_ms: u64, more: &[&str]) -> Value {
+fn of(subcommand: &str, mut processes: Vec<Builder>, run_ms: u64, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let ranks = processes.len() as u32;
     processes.iter_mut().for_each(|process| process.process.info.end_ns = run_ms * MS);
     let path = put(folder.path(), "a.dxt", &trace(&job("advice", ranks), processes));
-    json(&[&[verb, "--format", "json", &path], more].concat(), 0)
+    json(&[&[subcommand, "--format", "json", &path], more].concat(), 0)
 }
 
 fn rows<'a>(found: &'a Value, name: &str) -> &'a [Value] {

@@ -137,14 +137,14 @@ fn parts_of_a_file_have_stripes_of_their_own() {
         let end = part["end"].as_u64();
         assert!(end.is_none_or(|end| end % number(&part["stripe_bytes"]) == 0), "{part}");
     }
-    let told = parts[0]["command"].as_str().unwrap();
-    assert_eq!(told.matches(" -E ").count(), parts.len());
+    let reported = parts[0]["command"].as_str().unwrap();
+    assert_eq!(reported.matches(" -E ").count(), parts.len());
     assert!(
-        told.starts_with("lfs setstripe -E ") && told.contains(" -E -1 -S ") && told.ends_with(" NEW_FILE"),
-        "{told}"
+        reported.starts_with("lfs setstripe -E ") && reported.contains(" -E -1 -S ") && reported.ends_with(" NEW_FILE"),
+        "{reported}"
     );
     for finding in found["findings"].as_array().unwrap().iter().filter(|one| one["code"] == "DXT-I002") {
-        assert!(finding["hint"].as_str().unwrap().contains(told), "{finding}");
+        assert!(finding["hint"].as_str().unwrap().contains(reported), "{finding}");
     }
 }
 

@@ -285,7 +285,7 @@ fn the_tolerance_says_what_is_fixed() {
 }
 
 #[test]
-fn processes_without_ranks_are_told_by_their_number() {
+fn processes_without_ranks_are_reported_by_their_number() {
     let processes = (0..3).map(|n| {
         let mut one = process(-1, "n");
         one.process.info.pid = 500 + n;

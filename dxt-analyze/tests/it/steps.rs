@@ -59,7 +59,7 @@ fn strides_have_signs_and_seeks_are_followed() {
 }
 
 #[test]
-fn alignment_is_told_by_form_of_call() {
+fn alignment_is_reported_by_form_of_call() {
     let mut one = process(0, "n");
     for i in 0..4 {
         one.add(FILE, op::POSIX_WRITE, NESTED, i * 4096, 4096, 11, 12);
@@ -68,10 +68,10 @@ fn alignment_is_told_by_form_of_call() {
     }
     let found = counters(&trace(&with_more(1), vec![one]));
     let rows = found["alignment"].as_array().unwrap();
-    let told = |row: &Value| (row["called_by"].clone(), row["form"].clone(), row["unaligned"].clone());
+    let reported = |row: &Value| (row["called_by"].clone(), row["form"].clone(), row["unaligned"].clone());
     let is = |called_by: &str, form: &str, unaligned: u64| (value!(called_by), value!(form), value!(unaligned));
     let expected = [is("MPI-IO", "", 0), is("program", "independent", 4), is("program", "collective", 0)];
-    assert_eq!(rows.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(rows.iter().map(reported).collect::<Vec<_>>(), expected);
 }
 
 #[test]

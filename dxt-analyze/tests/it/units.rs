@@ -227,7 +227,7 @@ fn every_output_is_the_same_with_any_number_of_threads() {
     }
     let path = put(folder.path(), "a.dxt", &trace(&job("k", 16), processes));
     let layout = put(folder.path(), "layout", b"* size=64K count=4\n");
-    for verb in [
+    for subcommand in [
         vec!["summary"],
         vec!["outliers"],
         vec!["outliers", "--metric", "duration", "--top", "7"],
@@ -237,11 +237,11 @@ fn every_output_is_the_same_with_any_number_of_threads() {
         vec!["stripes", "--layout", &layout],
     ] {
         let with = |threads: &str| {
-            let mut args = verb.clone();
+            let mut args = subcommand.clone();
             args.extend(["--format", "json", "--threads", threads, path.as_str()]);
             stdout(&args, 0)
         };
-        assert_eq!(with("1"), with("4"), "{verb:?}");
+        assert_eq!(with("1"), with("4"), "{subcommand:?}");
     }
     let csv = |threads: &str| stdout(&["dump", "--format", "csv", "--threads", threads, &path], 0);
     assert!(csv("1") == csv("3"));

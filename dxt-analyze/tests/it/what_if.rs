@@ -118,7 +118,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         (trial(&found, 65_536, 3), 65_536, vec![0, 1, 2]),
         (trial(&found, 262_144, 2), 262_144, vec![9, 2]),
     ];
-    for (told, size, osts) in cases {
+    for (reported, size, osts) in cases {
         let (mut unaligned, mut crossing, mut touched) = (0_u64, 0_u64, 0_u64);
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
         let mut writers: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -141,7 +141,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         let several = |of: fn(u32) -> u32| {
             writers.values().filter(move |ranks| ranks.iter().map(|rank| of(*rank)).collect::<BTreeSet<_>>().len() > 1)
         };
-        let number = |key: &str| told[key].as_u64().unwrap();
+        let number = |key: &str| reported[key].as_u64().unwrap();
         assert_eq!(
             (number("operations"), number("unaligned"), number("crossing")),
             (160, unaligned, crossing),
@@ -151,9 +151,9 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         assert_eq!(number("contested_between_nodes"), several(|rank| rank % 3).count() as u64, "{size}");
         let to_them: usize = several(|rank| rank % 3).map(Vec::len).sum();
         assert_eq!(number("writes_contested_between_nodes"), to_them as u64, "{size}");
-        assert_eq!(told["osts_per_operation"], touched as f64 / 160.0, "{size}");
+        assert_eq!(reported["osts_per_operation"], touched as f64 / 160.0, "{size}");
         let (most, sum) = (*bytes.values().max().unwrap() as f64, bytes.values().sum::<u64>() as f64);
-        let ratio = told["busiest_to_mean"].as_f64().unwrap();
+        let ratio = reported["busiest_to_mean"].as_f64().unwrap();
         assert!((ratio - most * bytes.len() as f64 / sum).abs() < 1e-9, "{size}: {ratio}");
     }
 }

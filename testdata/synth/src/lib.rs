@@ -26,10 +26,10 @@ use std::ffi::OsString;
 /// Returns an error if the file cannot be written.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default().to_owned();
-    if verb == "faults" || verb == "verdicts" {
+    let subcommand = arguments.get(1).and_then(|subcommand| subcommand.to_str()).unwrap_or_default().to_owned();
+    if subcommand == "faults" || subcommand == "verdicts" {
         arguments.remove(1);
-        return if verb == "faults" { faults::faults(arguments) } else { faults::verdicts(arguments) };
+        return if subcommand == "faults" { faults::faults(arguments) } else { faults::verdicts(arguments) };
     }
     output::write(&args::Args::parse_from(arguments))
 }

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_cannot_be_told_is_the_nearest_that_can() {
+    fn a_rate_that_cannot_be_reported_is_the_nearest_that_can() {
         let mult = 1 << 52;
         assert_eq!(rate_between(mult, mult), 0);
         assert_eq!((rate_between(mult, mult * 2), rate_between(mult, mult / 2)), (i32::MAX, i32::MIN));

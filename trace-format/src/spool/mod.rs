@@ -139,7 +139,7 @@ pub enum Part {
     /// Staging slots, which hold packed blocks until they are copied to their destination ([`staging`]).
     Staging = 4,
     /// Chunks of segments of collective MPI calls ([`chunk`]).
-    Meetings = 5,
+    SyncPoints = 5,
 }
 
 /// Number of regions of a spool.

@@ -137,7 +137,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 }
 
-const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::Meetings];
+const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::SyncPoints];
 
 /// Decodes a region's entry: offset, capacity and number of used bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {

@@ -86,7 +86,7 @@ impl Spool {
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
         let spilled = spilled::places(spill, u64_at(self.head.bytes(), spilled), |mark| gone.has(mark))?;
         let mut pieces =
-            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.staging, spilled, gone);
+            Pieces::of_chunks(&[&self.parts.arena, &self.parts.sync_points], &self.parts.staging, spilled, gone);
         let is_of_version_4 = self.head.is_of_version_4();
         let uncertain = segments::of_scratches(&self.parts.scratches, is_of_version_4, gone, &mut pieces)
             + self.parts.folded_meanwhile;
@@ -187,15 +187,15 @@ fn describe(
         process.streams.push(StreamDef { file: number, ..stream });
     }
     // A journal may define a layout twice; the last record is valid.
-    let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut reported: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut last: Vec<LayoutDef> = Vec::new();
     for layout in layouts.into_iter().rev() {
         let Some(&file) = number_of.get(&layout.file) else { continue };
-        if told.insert((file, layout.moment.into())) {
+        if reported.insert((file, layout.moment.into())) {
             last.push(LayoutDef { file, ..layout });
         }
     }
-    process.layouts.retain(|known| !told.contains(&(known.file, known.moment.into())));
+    process.layouts.retain(|known| !reported.contains(&(known.file, known.moment.into())));
     process.layouts.extend(last.into_iter().rev());
 }
 
@@ -269,7 +269,7 @@ mod tests {
     fn the_last_layout_of_a_file_and_moment_counts() {
         let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };
         let (open, close) = (LayoutMoment::Open, LayoutMoment::Close);
-        let told = vec![
+        let reported = vec![
             layout(7, open, 1),
             layout(8, open, 2),
             layout(7, close, 3),
@@ -280,7 +280,7 @@ mod tests {
         let stream = |id, file| (id, StreamDef { id, file, op: 0, flags: 0, errno: 0 });
         let streams = BTreeMap::from([stream(0, 7), stream(1, 8), stream(2, 9)]);
         let mut process = Process::default();
-        describe(&mut process, BTreeMap::new(), streams, told, &BTreeSet::from([0, 1]));
+        describe(&mut process, BTreeMap::new(), streams, reported, &BTreeSet::from([0, 1]));
         let kept: Vec<_> = process.layouts.iter().map(|def| (def.file, def.moment, def.bytes[0])).collect();
         assert_eq!(kept, [(1, open, 2), (0, close, 3), (0, open, 6)]);
     }

@@ -60,7 +60,7 @@ impl Description {
             alone = false;
         }
         let truth = self.kernel.fetch_add(bytes, Ordering::Relaxed);
-        let (told, mut is_estimate) = if self.shared.load(Ordering::Relaxed) {
+        let (reported, mut is_estimate) = if self.shared.load(Ordering::Relaxed) {
             (self.kernel.load(Ordering::Relaxed) - bytes, !alone || self.others.load(Ordering::Relaxed))
         } else {
             (self.position.fetch_add(bytes, Ordering::Relaxed), !alone)
@@ -72,7 +72,7 @@ impl Description {
         if !alone && turn != 0 && fault == Fault::SaidTooLate {
             self.share_with_others();
         }
-        Some((told, is_estimate, truth))
+        Some((reported, is_estimate, truth))
     }
 }
 
@@ -84,8 +84,8 @@ fn moving(fault: Fault, takes_over: bool) {
         thread::spawn(move || description.call(me, bytes, takes_over, fault))
     });
     for mover in movers {
-        if let Some((told, is_estimate, truth)) = mover.join().expect("it ends") {
-            assert!(is_estimate || told == truth, "a wrong offset is no estimate");
+        if let Some((reported, is_estimate, truth)) = mover.join().expect("it ends") {
+            assert!(is_estimate || reported == truth, "a wrong offset is no estimate");
             assert!(takes_over || !is_estimate, "an estimate where all waited");
         }
     }
@@ -93,7 +93,7 @@ fn moving(fault: Fault, takes_over: bool) {
 }
 
 #[test]
-fn whose_turn_it_is_is_told_the_true_offset() {
+fn whose_turn_it_is_is_reported_the_true_offset() {
     explore(3, || moving(Fault::None, false));
 }
 
@@ -110,13 +110,13 @@ fn threads_take_turns() {
 
 #[test]
 #[should_panic(expected = "no estimate")]
-fn who_loses_its_turn_is_told() {
+fn who_loses_its_turn_is_reported() {
     explore(3, || moving(Fault::LoserNotTold, true));
 }
 
 #[test]
 #[should_panic(expected = "no estimate")]
-fn who_comes_later_is_told() {
+fn who_comes_later_is_reported() {
     explore(3, || moving(Fault::NotSaid, true));
 }
 

@@ -88,11 +88,11 @@ pub(crate) fn job(job: Job) -> Job {
         tracer,
     };
     let plain = |name: &str| PLAIN_SETTINGS.contains(&name);
-    let told = |(name, value): (String, String)| {
+    let reported = |(name, value): (String, String)| {
         let value = if plain(&name) { value } else { word(value.as_bytes()) };
         (name, value)
     };
-    let mut settings: Vec<(String, String)> = settings.into_iter().map(told).collect();
+    let mut settings: Vec<(String, String)> = settings.into_iter().map(reported).collect();
     settings.push(("DXT_ANONYMIZE".to_owned(), fingerprint()));
     let mounts = mounts.into_iter().map(|Mount { path: place, kind }| Mount { path: path(&place), kind }).collect();
     Job { info, ops, names, settings, mounts }
@@ -192,13 +192,17 @@ mod tests {
         };
         let settings = vec![words("DXT_INCLUDE"), words("DXT_CONFIG"), ("DXT_MIN_SIZE".into(), "4K".into())];
         let mounts = vec![Mount { path: b"/secret".into(), kind: "lustre".into() }];
-        let told = job(Job { info, settings, mounts, ..Job::default() });
-        assert!(!format!("{told:?}").contains("secret"), "{told:?}");
-        assert!(!String::from_utf8_lossy(&told.encode()).contains("secret"));
-        assert!(told.info.scheduler.starts_with("SLURM_JOB_ID=") && told.info.scheduler.ends_with(".7"));
-        assert!(told.info.uid >= USERS && told.info.exe.starts_with(&told.info.cwd) && told.info.args[1].is_empty());
-        assert_eq!((told.settings[2].1.as_str(), told.mounts[0].kind.as_str()), ("4K", "lustre"));
-        assert_eq!(told.settings[3], ("DXT_ANONYMIZE".to_owned(), fingerprint()));
+        let reported = job(Job { info, settings, mounts, ..Job::default() });
+        assert!(!format!("{reported:?}").contains("secret"), "{reported:?}");
+        assert!(!String::from_utf8_lossy(&reported.encode()).contains("secret"));
+        assert!(reported.info.scheduler.starts_with("SLURM_JOB_ID=") && reported.info.scheduler.ends_with(".7"));
+        assert!(
+            reported.info.uid >= USERS
+                && reported.info.exe.starts_with(&reported.info.cwd)
+                && reported.info.args[1].is_empty()
+        );
+        assert_eq!((reported.settings[2].1.as_str(), reported.mounts[0].kind.as_str()), ("4K", "lustre"));
+        assert_eq!(reported.settings[3], ("DXT_ANONYMIZE".to_owned(), fingerprint()));
     }
 
     #[test]

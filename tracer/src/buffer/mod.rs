@@ -22,11 +22,11 @@ pub(crate) use slot::Slot;
 
 /// Moves the buffers for segments into the spool, whose parts are `parts`. No segment may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
-pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crate::spool::Parts) {
+pub(crate) fn lend(arena: &'static Arena, sync_points: &'static Arena, parts: &crate::spool::Parts) {
     // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { arena.lend(parts.arena) };
     // SAFETY: as above.
-    unsafe { meetings.lend(parts.meetings) };
+    unsafe { sync_points.lend(parts.sync_points) };
     // SAFETY: as above.
     unsafe { SCRATCHES.lend(parts.scratch) };
     staging::lend(parts.staging);

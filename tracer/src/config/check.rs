@@ -57,7 +57,7 @@ mod tests {
     use std::ffi::CStr;
 
     #[test]
-    fn mistyped_names_are_told_with_what_was_meant() {
+    fn mistyped_names_are_reported_with_what_was_meant() {
         let variables: &[(&CStr, &str)] = &[
             (c"DXT_OUTPUTDIR", "x"),
             (c"DXT_ENABLE", "check"),

@@ -14,7 +14,7 @@ pub(crate) struct WithDarshan<'a, E> {
 }
 
 /// Pairs (DXT variable, Darshan variable) with the same meaning and the same syntax.
-const ALIKE: [(&CStr, &CStr); 4] = [
+const SIMILAR: [(&CStr, &CStr); 4] = [
     (c"DXT_SMALL_IO_TRIGGER", c"DARSHAN_DXT_SMALL_IO_TRIGGER"),
     (c"DXT_UNALIGNED_IO_TRIGGER", c"DARSHAN_DXT_UNALIGNED_IO_TRIGGER"),
     (c"DXT_SPOOL", c"DARSHAN_MMAP_LOGPATH"),
@@ -30,7 +30,7 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
                 translated.push((ours, value, darshan.to_str().unwrap_or_default()));
             }
         };
-        for (ours, darshan) in ALIKE {
+        for (ours, darshan) in SIMILAR {
             add(ours, set(darshan).map(<[u8]>::to_vec), darshan);
         }
         if is_disabled(environment) {
@@ -133,33 +133,33 @@ mod tests {
     use super::super::{Mode, read};
     use super::*;
 
-    fn told(variables: &[(&CStr, &str)], name: &CStr) -> Option<String> {
+    fn reported(variables: &[(&CStr, &str)], name: &CStr) -> Option<String> {
         let variables = &variables;
         WithDarshan::new(variables).get(name).map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
     #[test]
     fn what_says_the_same_is_read_where_ours_is_not_set() {
-        for (ours, darshan) in ALIKE {
-            assert_eq!(told(&[(darshan, "8")], ours).as_deref(), Some("8"));
-            assert_eq!(told(&[(darshan, "8"), (ours, "7")], ours).as_deref(), Some("7"));
-            assert_eq!(told(&[(darshan, "8"), (ours, "")], ours).as_deref(), Some("8"));
+        for (ours, darshan) in SIMILAR {
+            assert_eq!(reported(&[(darshan, "8")], ours).as_deref(), Some("8"));
+            assert_eq!(reported(&[(darshan, "8"), (ours, "7")], ours).as_deref(), Some("7"));
+            assert_eq!(reported(&[(darshan, "8"), (ours, "")], ours).as_deref(), Some("8"));
         }
-        assert_eq!(told(&[(c"DARSHAN_MODMEM", "8")], c"DXT_BUFFER_MAX").as_deref(), Some("8M"));
-        assert_eq!(told(&[(c"DARSHAN_INTERNAL_TIMING", "")], c"DXT_VERBOSE").as_deref(), Some("2"));
+        assert_eq!(reported(&[(c"DARSHAN_MODMEM", "8")], c"DXT_BUFFER_MAX").as_deref(), Some("8M"));
+        assert_eq!(reported(&[(c"DARSHAN_INTERNAL_TIMING", "")], c"DXT_VERBOSE").as_deref(), Some("2"));
         let job = [(c"DARSHAN_JOBID", "PBS_JOBID"), (c"PBS_JOBID", "7.host")];
-        assert_eq!(told(&job, c"DXT_JOB_ID").as_deref(), Some("7.host"));
-        assert_eq!(told(&job[..1], c"DXT_JOB_ID"), None);
-        let layers = told(&[(c"DARSHAN_MOD_DISABLE", "STDIO, H5F,BG/Q")], c"DXT_LAYERS");
+        assert_eq!(reported(&job, c"DXT_JOB_ID").as_deref(), Some("7.host"));
+        assert_eq!(reported(&job[..1], c"DXT_JOB_ID"), None);
+        let layers = reported(&[(c"DARSHAN_MOD_DISABLE", "STDIO, H5F,BG/Q")], c"DXT_LAYERS");
         assert_eq!(layers.as_deref(), Some("posix,mpiio,hdf5,mpi"));
-        assert_eq!(told(&[(c"DARSHAN_MOD_DISABLE", "PNETCDF_FILE")], c"DXT_LAYERS"), None);
+        assert_eq!(reported(&[(c"DARSHAN_MOD_DISABLE", "PNETCDF_FILE")], c"DXT_LAYERS"), None);
     }
 
     #[test]
     fn ranks_that_are_excluded_are_left_out_unless_they_are_included() {
         let ranks = |excluded, included| {
             let variables = [(c"DARSHAN_RANK_EXCLUDE", excluded), (c"DARSHAN_RANK_INCLUDE", included)];
-            told(&variables, c"DXT_RANKS").unwrap_or_default()
+            reported(&variables, c"DXT_RANKS").unwrap_or_default()
         };
         assert_eq!(ranks("0:3,7", ""), "4:6,8:");
         assert_eq!(ranks("2:,0", "5:6"), "1:1,5:6");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_under_the_name_that_was_set() {
+    fn a_wrong_value_is_reported_under_the_name_that_was_set() {
         let variables: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DARSHAN_DXT_SMALL_IO_TRIGGER", "2")];
         let environment = WithDarshan::new(&variables);
         let bad = read(&environment).unwrap_err();

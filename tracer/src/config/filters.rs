@@ -70,8 +70,8 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
         let path = std::mem::replace(value, trigger_file.lines.join("; "));
-        let told = |(line, why)| format!("{name}: {path} line {line} is ignored: {why}");
-        filters.left_out = trigger_file.wrong.into_iter().map(told).collect();
+        let reported = |(line, why)| format!("{name}: {path} line {line} is ignored: {why}");
+        filters.left_out = trigger_file.wrong.into_iter().map(reported).collect();
     }
     filters.described = described;
     Ok(filters)

@@ -438,11 +438,11 @@ mod tests {
             let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_SPOOL", spool), (c"DXT_LIVE", live)]);
             settings.map(|config| config.map(|config| (config.is_spooled(), config.describe())).unwrap())
         };
-        let told = |live: &str| vec![("DXT_LIVE".to_owned(), live.to_owned())];
+        let reported = |live: &str| vec![("DXT_LIVE".to_owned(), live.to_owned())];
         for (mode, live) in [("trace", ""), ("trace", "1"), ("counters", "0"), ("counters", "1")] {
             let (is_spooled, settings) = spooled(mode, "auto", live).unwrap();
             assert!(is_spooled, "{mode} {live}");
-            assert_eq!(settings.ends_with(&told("1")), live == "1");
+            assert_eq!(settings.ends_with(&reported("1")), live == "1");
             assert!(!spooled(mode, "off", live).unwrap().0);
         }
         assert_eq!(spooled("counters", "auto", "yes").unwrap_err().variable, "DXT_LIVE");
@@ -454,13 +454,13 @@ mod tests {
             let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_LIVE", live), (variable, value)]);
             settings.map(|config| config.map(|config| (config.timing, config.describe())).unwrap())
         };
-        let told = ("DXT_TIMING".to_owned(), "off".to_owned());
+        let reported = ("DXT_TIMING".to_owned(), "off".to_owned());
         for (variable, value) in [(c"DXT_TIMING", "off"), (c"DARSHAN_DISABLE_TIMING", "")] {
             let (timed, settings) = timing("counters", "", variable, value).unwrap();
-            assert!(!timed && settings.contains(&told));
+            assert!(!timed && settings.contains(&reported));
         }
         let (timed, settings) = timing("counters", "", c"DXT_TIMING", "on").unwrap();
-        assert!(timed && !settings.contains(&told));
+        assert!(timed && !settings.contains(&reported));
         for (mode, live, value) in [("trace", "", "off"), ("counters", "1", "off"), ("counters", "", "no")] {
             assert_eq!(timing(mode, live, c"DXT_TIMING", value).unwrap_err().variable, "DXT_TIMING", "{mode} {live}");
         }

@@ -142,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_something_out_is_told_and_nonsense_is_named() {
-        let told = site(&[(c"DXT_PROCESSES", "all"), (c"DXT_SAMPLE", ".1"), (c"DXT_KILL_SWITCH", "/x")]).unwrap();
-        assert_eq!(told.described, [("DXT_SAMPLE", ".1".to_owned())]);
+    fn what_leaves_something_out_is_reported_and_nonsense_is_named() {
+        let reported = site(&[(c"DXT_PROCESSES", "all"), (c"DXT_SAMPLE", ".1"), (c"DXT_KILL_SWITCH", "/x")]).unwrap();
+        assert_eq!(reported.described, [("DXT_SAMPLE", ".1".to_owned())]);
         for (variable, value) in [
             (c"DXT_PROCESSES", "some"),
             (c"DXT_MIN_RUN_TIME", "-1"),

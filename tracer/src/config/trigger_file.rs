@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_told_and_the_rest_counts() {
+    fn wrong_lines_are_reported_and_the_rest_counts() {
         let text = "FILE\nFILE (a\nFILES a\nRANK 0\nSMALL_IO 50%\nUNALIGNED_IO 2\nFILE=a";
         let found = TriggerFile::parse(text.as_bytes());
         assert_eq!(found.lines, ["RANK 0"]);

@@ -47,7 +47,7 @@ impl Room {
     /// Returns the remaining budget of this process; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
-        let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
+        let files: u64 = registry::files().map(|file| FILE_BYTES + file.reported.len() as u64).sum();
         let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
         budget::asks_anew();
         Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::left()), tables })

@@ -90,7 +90,7 @@ impl Files {
 
 /// Returns the file's definition for a trace. Omits the path if its hash is in `known`, since it is stored once for the whole job.
 pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
-    let path = known.binary_search(&file.hash).is_err().then(|| file.told.to_vec());
+    let path = known.binary_search(&file.hash).is_err().then(|| file.reported.to_vec());
     FileDef { path, ..registry::file_definition(file) }
 }
 

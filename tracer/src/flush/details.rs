@@ -74,9 +74,9 @@ pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'sta
     process.hints.extend(more);
 }
 
-/// Returns the memory alignment of the record's streams, from `told`: counts per stream, and costs in ticks.
-pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
-    let (by_stream, costs) = told;
+/// Returns the memory alignment of the record's streams, from `reported`: counts per stream, and costs in ticks.
+pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
+    let (by_stream, costs) = reported;
     let of = |def: &StreamDef| {
         let [known, unaligned] = *by_stream.get(def.id as usize)?;
         (known > 0).then_some(MemoryUse { stream: def.id, known, unaligned })

@@ -45,7 +45,7 @@ impl Gathered {
             return Self::counted(by, &calibration, known, counted, None);
         }
         let mut threads = segments();
-        let memory = registry::memory::told(threads.iter().flatten().filter_map(Ordered::slots));
+        let memory = registry::memory::reported(threads.iter().flatten().filter_map(Ordered::slots));
         let mut left_out = LeftOut::default();
         output_filter::counted_only(&mut threads, &mut left_out, &calibration.scale);
         output_filter::apply(&mut threads, &mut left_out, &calibration.scale);
@@ -104,8 +104,8 @@ impl Gathered {
     /// process without memory for a single call, which reports the number of lost calls.
     pub(super) fn is_empty(&self) -> bool {
         use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
-        let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
-        let says = |note: &Note| note.count > 0 && told.contains(&note.what.as_str());
+        let reported = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
+        let says = |note: &Note| note.count > 0 && reported.contains(&note.what.as_str());
         let process = &self.process;
         let tells = !process.streams.is_empty() || !process.layouts.is_empty() || !process.hints.is_empty();
         !tells && !process.notes.iter().any(says)
@@ -166,8 +166,8 @@ pub(super) fn begin_part() {
 /// Returns the current clock calibration. If the same records have been written before, uses the rate of that time.
 pub(super) fn calibrate() -> Calibration {
     let mut calibration = clock::calibrate();
-    let told = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
-    calibration.scale.mult = told.err().unwrap_or(calibration.scale.mult);
+    let reported = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
+    calibration.scale.mult = reported.err().unwrap_or(calibration.scale.mult);
     calibration
 }
 

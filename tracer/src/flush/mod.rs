@@ -40,7 +40,7 @@ pub(crate) fn hold_directory() {
 
 /// Returns all arenas with segments: for I/O calls, for collective calls, and for calls made after the trace was written.
 fn arenas() -> [&'static Arena; 3] {
-    [&record::ARENA, &record::MEETINGS, late_calls::arena()]
+    [&record::ARENA, &record::SYNC_POINTS, late_calls::arena()]
 }
 
 /// Marks everything recorded or counted since the last trace as part of the trace about to be written. The caller has exclusive access to
@@ -65,7 +65,7 @@ pub(crate) fn settle(written: bool) {
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
     if written {
-        registry::memory::settle_told();
+        registry::memory::settle_reported();
     }
     notes::settle(written);
     budget::settle(written);

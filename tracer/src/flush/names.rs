@@ -9,9 +9,9 @@ pub(super) const MOST: usize = 1 << 16;
 /// Returns rank 0's file names, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
-        .filter(|file| !file.told.is_empty())
+        .filter(|file| !file.reported.is_empty())
         .take(MOST)
-        .map(|file| SharedName { hash: file.hash, path: file.told.to_vec() })
+        .map(|file| SharedName { hash: file.hash, path: file.reported.to_vec() })
         .collect();
     names.sort_by(|a, b| a.hash.cmp(&b.hash).then_with(|| a.path.cmp(&b.path)));
     // Two paths with one hash: neither may be omitted anywhere, so both are left out.

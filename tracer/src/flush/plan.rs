@@ -231,11 +231,11 @@ mod tests {
             let plan = Plan { counting, hashes, room, file, epoch_unix_ns: 7, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
-            let (told, all) = Plan::decode(&bytes).unwrap();
-            assert_eq!((told.counting, told.room, told.epoch_unix_ns), (counting, room, 7));
-            assert_eq!(told.file, plan.file);
+            let (reported, all) = Plan::decode(&bytes).unwrap();
+            assert_eq!((reported.counting, reported.room, reported.epoch_unix_ns), (counting, room, 7));
+            assert_eq!(reported.file, plan.file);
             assert_eq!(
-                (told.hashes.as_slice(), all),
+                (reported.hashes.as_slice(), all),
                 (&plan.hashes[..sent], if counting { names as usize } else { sent })
             );
             assert!(sent as u64 == names || sent > 900);

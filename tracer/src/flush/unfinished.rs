@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_made_is_told_from_what_was_put_in_its_place() {
+    fn what_another_made_is_reported_from_what_was_put_in_its_place() {
         let place = scratch("other");
         let made = Unfinished::new(directory(&place), "x", 0o600).unwrap();
         let (name, inode) = (made.place().1.to_owned(), made.inode().unwrap());

@@ -52,9 +52,9 @@ impl Manner {
         (manner, if op.is_data() { manner.offset(offset) } else { NO_OFFSET })
     }
 
-    /// Returns the start offset of a transfer with the offset argument `told`, if it is known before the transfer ends.
-    pub(crate) fn offset(self, told: i64) -> i64 {
-        if self.appends() { NO_OFFSET } else { told.max(NO_OFFSET) }
+    /// Returns the start offset of a transfer with the offset argument `reported`, if it is known before the transfer ends.
+    pub(crate) fn offset(self, reported: i64) -> i64 {
+        if self.appends() { NO_OFFSET } else { reported.max(NO_OFFSET) }
     }
 
     /// Adds the pwritev2(2) flags of one write.

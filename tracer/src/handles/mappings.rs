@@ -178,16 +178,16 @@ mod tests {
         crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/mapped", Identity::default()).unwrap();
         assert!(add(0x10_0000, 0x8000, 0x2000, file));
-        let told = |found: Option<Found>| {
+        let reported = |found: Option<Found>| {
             found.map(|found| found.iter().map(|part| (part.offset, part.length)).collect::<Vec<_>>())
         };
-        assert_eq!(told(find(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
-        assert_eq!(told(take(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
-        assert_eq!(told(find(0x10_1000, 0x1000)), None);
-        let mut rest = told(take(0, usize::MAX)).unwrap();
+        assert_eq!(reported(find(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(reported(take(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(reported(find(0x10_1000, 0x1000)), None);
+        let mut rest = reported(take(0, usize::MAX)).unwrap();
         rest.sort_unstable();
         assert_eq!(rest, [(0x2000, 0x1000), (0x4000, 0x6000)]);
-        assert_eq!(told(find(0, usize::MAX)), None);
+        assert_eq!(reported(find(0, usize::MAX)), None);
         // Moved and grown, then split in the middle.
         let page = page_bytes();
         assert!(add(0x10_0000, 2 * page - 5, 0, file));
@@ -196,10 +196,10 @@ mod tests {
         assert!(
             taken.moved((0x10_0000, 2 * page), (0x20_0000, 4 * page), |part| seen.push((part.offset, part.length)))
         );
-        assert_eq!((seen, told(find(0x10_0000, page))), (vec![(0, 4 * page)], None));
+        assert_eq!((seen, reported(find(0x10_0000, page))), (vec![(0, 4 * page)], None));
         let taken = take(0x20_0000 + page, 3 * page).unwrap();
         assert!(taken.moved((0x20_0000 + page, 3 * page), (0x20_0000 + page, page), |_| ()));
-        let mut rest = told(take(0, usize::MAX)).unwrap();
+        let mut rest = reported(take(0, usize::MAX)).unwrap();
         rest.sort_unstable();
         assert_eq!(rest, [(0, 2 * page)]);
     }

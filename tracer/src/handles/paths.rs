@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_names_are_told() {
+    fn normal_names_are_reported() {
         assert!(["/a", "/a/b.c", "/a/b..", "/x-y/z"].iter().all(|name| is_normal(name.as_bytes())));
         for name in ["", "/", "a", "/a/", "//a", "/a//b", "/./a", "/a/..", "/a/../b", "/.hidden"] {
             assert!(!is_normal(name.as_bytes()), "{name}");

@@ -229,8 +229,8 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     }
     let mut known = false;
     if api().comm_group(world.abi.comm_world, &raw mut all) == SUCCESS {
-        let told = api().group_translate_ranks(group, count as c_int, ranks.as_ptr(), all, there.as_mut_ptr());
-        known = told == SUCCESS;
+        let reported = api().group_translate_ranks(group, count as c_int, ranks.as_ptr(), all, there.as_mut_ptr());
+        known = reported == SUCCESS;
         api().group_free(&raw mut all);
     }
     api().group_free(&raw mut group);

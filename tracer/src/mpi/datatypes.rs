@@ -130,9 +130,9 @@ mod tests {
             (Combiner::Resized, 18, 17, 116),
             (Combiner::ValueIndex, 20, 19, 117),
         ] {
-            let told =
+            let reported =
                 [mpich.meaning(in_mpich), open_mpi.meaning(in_open_mpi), Combiners::Standard.meaning(in_standard)];
-            assert_eq!(told, [combiner; 3]);
+            assert_eq!(reported, [combiner; 3]);
         }
         for nothing in [-1, 1000, c_int::MIN, c_int::MAX] {
             assert_eq!(mpich.meaning(nothing), Combiner::Other);

@@ -42,7 +42,7 @@ impl World {
 
 /// False if several programs were started together (MPMD). Some of them may then not be traced, and a collective call would wait for those
 /// forever. Only Open MPI reports the number of programs; other launchers do not.
-fn started_alike() -> bool {
+fn started_similar() -> bool {
     job::variable(c"OMPI_NUM_APP_CTX").is_none_or(|count| count == b"1")
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     {
         return;
     }
-    let one_program = started_alike();
+    let one_program = started_similar();
     let (key, job_is_left_out) = match flush {
         FlushMode::Process => (String::new(), leaves_out),
         _ if !one_program => (String::new(), leaves_out),

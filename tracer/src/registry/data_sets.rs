@@ -37,7 +37,7 @@ pub(crate) struct DataSet {
     /// Path of the data set inside the HDF5 file; empty if unknown.
     pub(crate) path: &'static [u8],
     /// Path as written to traces, hashed if anonymization is on.
-    told: &'static [u8],
+    reported: &'static [u8],
     /// Size of one element of the data set in bytes; 0 if unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
@@ -87,7 +87,7 @@ pub(super) fn prepare(sets: usize) {
 }
 
 /// Returns the path in the form that may leave the process: hashed if anonymization is on.
-fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() {
         return Some(path);
     }
@@ -137,20 +137,20 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             }
             at = set.next;
         }
-        let (kept, told) = match made {
+        let (kept, reported) = match made {
             Some(paths) => paths,
             None if super::is_over_budget() => return None,
             None => {
                 let kept = PATHS.keep(path)?;
-                (kept, told(kept)?)
+                (kept, reported(kept)?)
             }
         };
-        made = Some((kept, told));
+        made = Some((kept, reported));
         // Two threads may create the same data set; the one that loses the exchange leaves an unused record behind.
         let (_, set) = DATA_SETS.push(DataSet {
             file,
             path: kept,
-            told,
+            reported,
             element_bytes: AtomicU32::new(0),
             rank: AtomicU32::new(0),
             extent: [const { AtomicU64::new(0) }; MAX_RANK],
@@ -214,7 +214,7 @@ impl DataSet {
 
     fn note(&self) {
         if journal::is_kept() {
-            journal::data_set(self.number(), number_of_file(self.file), self.told);
+            journal::data_set(self.number(), number_of_file(self.file), self.reported);
         }
     }
 

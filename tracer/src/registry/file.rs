@@ -39,7 +39,7 @@ fn names_per_file() -> usize {
 }
 
 /// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
-fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
         return Some(path);
     }
@@ -142,18 +142,18 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
             return None;
         }
         // Two threads may create the same file; the one that loses the exchange leaves an unused record behind.
-        let (real_path, told) = match made {
-            Some(file) => (file.real_path, file.told),
+        let (real_path, reported) = match made {
+            Some(file) => (file.real_path, file.reported),
             None => {
                 let kept = PATHS.keep(path)?;
-                (kept, told(kept)?)
+                (kept, reported(kept)?)
             }
         };
         let (_, file) = FILES.push_with(|_| File {
             real_path,
             key: hash,
-            told,
-            hash: path_hash(told),
+            reported,
+            hash: path_hash(reported),
             identity: KnownIdentity::new(identity),
             frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
@@ -187,14 +187,14 @@ pub(crate) fn definition(file: &File) -> FileDef {
 
 pub(super) fn note(file: &File) {
     if journal::is_kept() {
-        journal::file(number(file), &definition(file), file.told);
+        journal::file(number(file), &definition(file), file.reported);
     }
 }
 
 /// Writes all files known so far, and their stripe layouts, to the spool's journal.
 pub(super) fn note_all() {
     // A file under construction has no path yet; its creator will see that the journal exists.
-    for file in files().filter(|file| !file.told.is_empty()) {
+    for file in files().filter(|file| !file.reported.is_empty()) {
         note(file);
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {

@@ -261,7 +261,7 @@ impl Folded {
             self.max_end_offset.store(c.max_end_offset, Ordering::Relaxed);
         }
         self.previous.store(previous.to_raw(), Ordering::Relaxed);
-        // Sizes are stored last, one by one (`trace_format::spool`).
+        // Sizes are stored last, one at a time (`trace_format::spool`).
         compiler_fence(Ordering::SeqCst);
     }
 

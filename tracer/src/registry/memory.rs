@@ -11,13 +11,13 @@ use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
 /// Buffer alignment counts of a stream's calls that no longer are plain segments (packed or counted): [calls with a known buffer address,
-/// calls with an unaligned buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `told`: in earlier
+/// calls with an unaligned buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `reported`: in earlier
 /// traces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     seen: [AtomicU64; 2],
     telling: [AtomicU64; 2],
-    told: [AtomicU64; 2],
+    reported: [AtomicU64; 2],
 }
 
 /// Number of values in [`Costs`]: calls and ticks of aligned and of unaligned accesses, by direction and size bin.
@@ -32,13 +32,13 @@ pub(crate) struct Costs([u64; COSTS]);
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
-    told: [AtomicU64; COSTS],
+    reported: [AtomicU64; COSTS],
 }
 
 static SEEN: SharedCosts = SharedCosts {
     seen: [const { AtomicU64::new(0) }; COSTS],
     telling: [const { AtomicU64::new(0) }; COSTS],
-    told: [const { AtomicU64::new(0) }; COSTS],
+    reported: [const { AtomicU64::new(0) }; COSTS],
 };
 
 // SAFETY: atomics only; zeros are valid counts.
@@ -80,20 +80,23 @@ impl Stream {
 impl Memory {
     /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments still in slots.
     fn take(&self) -> [u64; 2] {
-        take(&self.seen, &self.telling, &self.told)
+        take(&self.seen, &self.telling, &self.reported)
     }
 }
 
-fn take<const N: usize>(seen: &[AtomicU64; N], telling: &[AtomicU64; N], told: &[AtomicU64; N]) -> [u64; N] {
+fn take<const N: usize>(seen: &[AtomicU64; N], telling: &[AtomicU64; N], reported: &[AtomicU64; N]) -> [u64; N] {
     std::array::from_fn(|i| {
         let now = seen[i].load(Ordering::Relaxed);
         telling[i].store(now, Ordering::Relaxed);
-        now.wrapping_sub(told[i].load(Ordering::Relaxed))
+        now.wrapping_sub(reported[i].load(Ordering::Relaxed))
     })
 }
 
-fn settle<const N: usize>(telling: &[AtomicU64; N], told: &[AtomicU64; N]) {
-    telling.iter().zip(told).for_each(|(telling, told)| told.store(telling.load(Ordering::Relaxed), Ordering::Relaxed));
+fn settle<const N: usize>(telling: &[AtomicU64; N], reported: &[AtomicU64; N]) {
+    telling
+        .iter()
+        .zip(reported)
+        .for_each(|(telling, reported)| reported.store(telling.load(Ordering::Relaxed), Ordering::Relaxed));
 }
 
 impl Default for Costs {
@@ -184,8 +187,8 @@ pub(crate) fn note_folded(slots: &[Segment]) {
 
 /// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that go into the trace
 /// directly and still have their alignment bits.
-pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
-    let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.told));
+pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
+    let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.reported));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();
     for (id, stream) in stream::streams() {
         by_stream.resize(id as usize, [0; 2]);
@@ -206,11 +209,11 @@ pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64;
 }
 
 /// Marks the counts in the snapshot as written to a trace.
-pub(crate) fn settle_told() {
+pub(crate) fn settle_reported() {
     stream::streams()
         .filter_map(|(_, stream)| stream.memory())
-        .for_each(|memory| settle(&memory.telling, &memory.told));
-    settle(&SEEN.telling, &SEEN.told);
+        .for_each(|memory| settle(&memory.telling, &memory.reported));
+    settle(&SEEN.telling, &SEEN.reported);
 }
 
 /// Discards all alignment counts in a forked child: they are the parent's.
@@ -221,5 +224,5 @@ pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     unsafe { MEMORIES.clear() };
     zero(&SEEN.seen);
     zero(&SEEN.telling);
-    zero(&SEEN.told);
+    zero(&SEEN.reported);
 }

@@ -6,7 +6,6 @@ mod data_sets;
 mod file;
 mod folded;
 mod layouts;
-mod meetings;
 pub(crate) mod memory;
 mod mpi_details;
 mod others;
@@ -15,6 +14,7 @@ mod profiles;
 mod records;
 mod stream;
 mod strides;
+mod sync_points;
 mod views;
 
 use crate::budget;
@@ -27,7 +27,6 @@ pub(crate) use file::{
 };
 pub(crate) use folded::Adder;
 pub(crate) use layouts::read_layout;
-pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_of as meeting_stream_of};
 pub(crate) use mpi_details::{
     DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
 };
@@ -39,6 +38,7 @@ pub(crate) use stream::{
     marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
 };
 pub(crate) use strides::Strides;
+pub(crate) use sync_points::{failed_id_of_sync_point as failed_sync_stream_of, id_of as sync_stream_of};
 pub(crate) use views::{View, Viewed, views};
 
 /// Capacity for streams in counters mode: average number per file.

@@ -75,13 +75,13 @@ pub(crate) struct Plain {
 
 /// File that the program has used. One record per path; only its atomics change.
 pub(crate) struct File {
-    /// Canonical absolute path. Never leaves the process; see `told`.
+    /// Canonical absolute path. Never leaves the process; see `reported`.
     pub(crate) real_path: &'static [u8],
     /// Hash of `real_path`, for lookups.
     pub(super) key: u64,
     /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
-    pub(crate) told: &'static [u8],
-    /// Hash of `told`, by which other processes and readers identify the file.
+    pub(crate) reported: &'static [u8],
+    /// Hash of `reported`, by which other processes and readers identify the file.
     pub(crate) hash: u64,
     /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,

@@ -109,18 +109,22 @@ mod tests {
         let file = find_or_add(b"/data/views", Identity::default()).unwrap();
         let details = mpi_details_of(file).unwrap();
         let viewed = |size| Viewed { etype_bytes: 1, size, extent: 100, strides: None };
-        let told = || -> Vec<(u64, u64)> {
+        let reported = || -> Vec<(u64, u64)> {
             views().filter(|view| std::ptr::eq(view.file, file)).map(|view| (view.viewed.size, view.calls())).collect()
         };
         for size in [5, 5, 5, 7, 5] {
             details.set_view(viewed(size));
         }
-        assert_eq!(told(), [(5, 3), (7, 1), (5, 1)]);
+        assert_eq!(reported(), [(5, 3), (7, 1), (5, 1)]);
         for size in 0..200 {
             details.set_view(viewed(size % 2));
         }
-        assert_eq!(told().len(), MOST as usize);
-        details.set_view(viewed(told().last().unwrap().0));
-        assert_eq!(told().iter().map(|(_, calls)| calls).sum::<u64>(), 5 + 61, "nothing is told behind the last");
+        assert_eq!(reported().len(), MOST as usize);
+        details.set_view(viewed(reported().last().unwrap().0));
+        assert_eq!(
+            reported().iter().map(|(_, calls)| calls).sum::<u64>(),
+            5 + 61,
+            "nothing is reported behind the last"
+        );
     }
 }

@@ -272,7 +272,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
         let done = allocated() && commit(address, bytes);
         // Small pieces are not prefaulted: a short process may never touch them, and some file systems take milliseconds per page.
         if done && bytes > LEAST_POPULATED {
-            // Saves page faults. Without kernel support they happen one by one.
+            // Saves page faults. Without kernel support they happen one at a time.
             populate(address, bytes);
         }
         done

@@ -58,7 +58,7 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
 
 /// True if byte `offset` of the spool at `start` belongs to a part that holds segments. The parts must be laid out already.
 pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
-    [Part::Arena, Part::Meetings].into_iter().any(|part| {
+    [Part::Arena, Part::SyncPoints].into_iter().any(|part| {
         let at = header::PARTS + part as usize * PART_BYTES;
         let [from, size] = [at, at + 8].map(|at| field(start, at).load(Ordering::Relaxed) as usize);
         (from..from + size).contains(&offset)

@@ -42,7 +42,7 @@ static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 /// Parts of the spool that serve as memory of other modules.
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
-    pub(crate) meetings: Lent,
+    pub(crate) sync_points: Lent,
     /// Segments that wait to be added to counters.
     pub(crate) scratch: Lent,
     /// Counters of calls that are not recorded as segments.
@@ -59,7 +59,7 @@ pub(crate) struct Sizes {
     /// Size of the arena for I/O calls, in bytes; 0 if unused.
     pub(crate) arena: usize,
     /// Size of the arena for collective MPI calls, in bytes.
-    pub(crate) meetings: usize,
+    pub(crate) sync_points: usize,
     /// Maximum number of streams with counters.
     pub(crate) counters: usize,
     /// Divisor of the journal's size and of the number of scratches; greater than 1 if address space is scarce
@@ -85,8 +85,8 @@ pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
 /// Removes a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; does not read configuration files,
 /// which may lie on a file system that does not respond. Returns the same as [`sweep`].
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
-    let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
-    let places = told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
+    let reported = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
+    let places = reported.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
     places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
@@ -162,7 +162,7 @@ const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 
 const SCRATCHES: usize = 1 << 15;
 
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
-    let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
+    let Sizes { journal: journal_bytes, arena: arena_bytes, sync_points: sync_points_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
     // Reserves the budget before anything is allocated.
     let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
@@ -176,10 +176,10 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
     sizes[Part::Staging as usize] = page(staging::PLACES * staging::BYTES);
-    sizes[Part::Meetings as usize] = page(meetings_bytes);
+    sizes[Part::SyncPoints as usize] = page(sync_points_bytes);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
-    let [mut journal, mut arena, mut scratch, mut folded, staging, meetings] =
+    let [mut journal, mut arena, mut scratch, mut folded, staging, sync_points] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
     // If not even this much can be allocated, process memory is used instead.
     let parts = [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().zip(firsts);
@@ -192,10 +192,10 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     }
     // The part is rounded up beyond the size requested for the arena.
     let arena = Lent { capacity: arena_bytes, ..arena };
-    let meetings = Lent { capacity: meetings_bytes, ..meetings };
+    let sync_points = Lent { capacity: sync_points_bytes, ..sync_points };
     journal::lend(journal);
     notes::keep_in(header::counts(start));
-    use_parts(&Parts { arena, meetings, scratch, folded, staging });
+    use_parts(&Parts { arena, sync_points, scratch, folded, staging });
     note_clock();
     header::publish(start);
     true

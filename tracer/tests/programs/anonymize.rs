@@ -32,10 +32,10 @@ impl Secrets {
     }
 
     /// Returns the tables of all traces (everything except segments, which are numbers), and the traces' file names.
-    fn told(&self) -> Vec<u8> {
+    fn reported(&self) -> Vec<u8> {
         let traces = Traces::read(&self.scratch.traces());
         assert!(!traces.files.is_empty());
-        assert!(setting(&traces, "DXT_ANONYMIZE").is_some_and(|told| told.len() == 16));
+        assert!(setting(&traces, "DXT_ANONYMIZE").is_some_and(|reported| reported.len() == 16));
         let mut all: Vec<u8> = traces.jobs.iter().flat_map(trace_format::meta::Job::encode).collect();
         traces.processes.iter().for_each(|process| all.extend(process.block.encode()));
         traces.files.iter().for_each(|file| all.extend(file.file_name().expect("a name").as_encoded_bytes()));
@@ -65,7 +65,7 @@ fn no_word_of_the_users_is_in_a_trace() {
         let launch = secrets.launch().args(["return", "5000", WORD]);
         let outcome = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{variables:?}");
-        assert!(!has_word(&secrets.told()), "{variables:?}");
+        assert!(!has_word(&secrets.reported()), "{variables:?}");
         let traces = Traces::read(&secrets.scratch.traces());
         let written: u64 = traces.totals(&["POSIX"], "write", "/".as_ref()).0;
         assert_eq!(written, 5000, "{variables:?}");
@@ -96,7 +96,7 @@ fn none_is_in_what_a_killed_process_leaves() {
             assert_eq!(found.expect("grep(1) runs").code(), Some(1), "{}", path.display());
         }
         recover(&secrets.scratch);
-        assert!(!has_word(&secrets.told()), "{mode:?}");
+        assert!(!has_word(&secrets.reported()), "{mode:?}");
     }
 }
 
@@ -113,7 +113,7 @@ fn ranks_tell_none_either() {
             let launch = if name == "counters_mpi" { launch.arg("mixed") } else { launch };
             let outcome = launch.ranks(mpi, 2).run();
             assert_eq!((outcome.code, outcome.stderr.contains("dxt:")), (0, false), "{mpi:?} {name}: {outcome:?}");
-            assert!(!has_word(&secrets.told()), "{mpi:?} {name} {mode}");
+            assert!(!has_word(&secrets.reported()), "{mpi:?} {name} {mode}");
             let traces = Traces::read(&secrets.scratch.traces());
             let paths: Vec<&String> = traces.processes.iter().flat_map(|process| &process.paths).collect();
             assert!(paths.iter().all(|path| is_hashed(path)), "{mpi:?} {name} {mode}: {paths:?}");
@@ -127,7 +127,7 @@ fn data_sets_and_names_of_failed_calls_are_hashed() {
         let secrets = Secrets::new(&program);
         let outcome = secrets.launch().run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(!has_word(&secrets.told()));
+        assert!(!has_word(&secrets.reported()));
         let traces = Traces::read(&secrets.scratch.traces());
         let sets = traces.processes.iter().flat_map(|process| &process.block.data_sets);
         let sets: Vec<String> = sets.map(|set| String::from_utf8_lossy(&set.path).into_owned()).collect();
@@ -135,12 +135,12 @@ fn data_sets_and_names_of_failed_calls_are_hashed() {
     }
     let secrets = Secrets::new(&workload("failed"));
     assert_eq!(secrets.launch().run().code, 0);
-    assert!(!has_word(&secrets.told()));
+    assert!(!has_word(&secrets.reported()));
     assert!(Traces::read(&secrets.scratch.traces()).failures.len() > 10);
 }
 
 #[test]
-fn without_its_key_nothing_is_told() {
+fn without_its_key_nothing_is_reported() {
     let secrets = Secrets::new(&workload("exits"));
     std::fs::write(&secrets.key, "short").expect("failed to write a key");
     for key in [&secrets.key, &secrets.scratch.root().join("none")] {
@@ -164,7 +164,7 @@ fn without_its_key_nothing_is_told() {
             let traces = Traces::read(&secrets.scratch.traces());
             assert_eq!(traces.totals(&["POSIX"], "write", "/".as_ref()).0, others, "{mpi:?} {rank}");
             if others > 0 {
-                assert!(!has_word(&secrets.told()), "{mpi:?}");
+                assert!(!has_word(&secrets.reported()), "{mpi:?}");
                 assert_eq!(noted(&traces, "ranks left out"), 1);
             }
         }

@@ -75,7 +75,7 @@ fn a_flush_makes_at_most_eight_collective_calls() {
 }
 
 /// Asserts that the calls on the file shared by all ranks are counted exactly once over all traces of the job.
-pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
+pub(crate) fn reported_once(traces: &Traces, data: &Path, ranks: u64) {
     let posix = data.join("posix.0");
     let writes = 20 * ranks + ranks * (ranks - 1) / 2;
     assert_eq!(traces.totals(&["POSIX"], "write", &posix), (writes, writes * 100));
@@ -83,7 +83,7 @@ pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
 }
 
 #[test]
-fn whichever_call_fails_on_one_rank_everything_is_told_once() {
+fn whichever_call_fails_on_one_rank_everything_is_reported_once() {
     let (trace, counters) = (
         ["Exscan:1", "File_open:1", "File_write_at_all:1", "File_close:1", "Allreduce:1", "Allreduce:2"],
         ["Op_create:1", "Type_contiguous:1", "Allreduce:1", "Reduce:1", "Allreduce:2", "Exscan:1"],
@@ -102,13 +102,13 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
             if call.starts_with("File_write") {
                 assert_eq!(traces.files.len(), 1, "{mpi:?} {mode} {call}");
             }
-            told_once(&traces, &scratch.data(), 3);
+            reported_once(&traces, &scratch.data(), 3);
         }
     }
 }
 
 #[test]
-fn whoever_does_not_hear_the_last_agreement_everything_is_told_once() {
+fn whoever_does_not_hear_the_last_agreement_everything_is_reported_once() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (mode, call) in [("trace", "Allreduce:3"), ("counters", "Allreduce:4")] {
             for (rank, spool) in [("0", true), ("1", true), ("2", true), ("2", false)] {
@@ -118,7 +118,7 @@ fn whoever_does_not_hear_the_last_agreement_everything_is_told_once() {
                 at_most_eight(&launch.env("FAILING_RANK", rank).run(), 3);
                 let traces = Traces::read(&scratch.traces());
                 assert_eq!(traces.files.len(), 1, "{mpi:?} {mode}, rank {rank}");
-                told_once(&traces, &scratch.data(), 3);
+                reported_once(&traces, &scratch.data(), 3);
                 assert!(spools(&scratch).is_empty());
             }
         }
@@ -161,7 +161,7 @@ fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
             parts.dedup();
             assert_eq!(all - parts.len(), own, "{mpi:?} {mode}");
             if own == 0 {
-                told_once(&traces, &scratch.data(), 3);
+                reported_once(&traces, &scratch.data(), 3);
             }
         }
     }

@@ -63,7 +63,7 @@ fn same(scratch: &Scratch, traces: &Traces) {
 /// Asserts that each process records its communicators, and that all members of a communicator record equal descriptions of it.
 fn communicators(scratch: &Scratch, traces: &Traces) {
     for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
-        let told = &process.block.communicators;
+        let reported = &process.block.communicators;
         let said: Vec<Vec<i64>> =
             numbers(scratch, "COMM ").into_iter().filter(|line| line[0] == i64::from(process.info.pid)).collect();
         let mut said: Vec<Vec<i64>> = said.iter().map(|line| line[1..].to_vec()).collect();
@@ -72,8 +72,8 @@ fn communicators(scratch: &Scratch, traces: &Traces) {
             let (number, size) = (i64::from(def.number), i64::from(def.size));
             vec![number, size, i64::from(def.rank), i64::from(def.first), i64::from(def.remote_size)]
         };
-        assert_eq!(told.iter().map(row).collect::<Vec<_>>(), said, "rank {}", process.info.rank);
-        assert!(told.iter().all(|def| def.members != 0), "{told:?}");
+        assert_eq!(reported.iter().map(row).collect::<Vec<_>>(), said, "rank {}", process.info.rank);
+        assert!(reported.iter().all(|def| def.members != 0), "{reported:?}");
     }
 }
 
@@ -137,8 +137,8 @@ fn a_million_take_no_room_from_io() {
                 let launch = program(&scratch, mpi, 2, "loop").arg(count).env("DXT_BUFFER_MAX", buffer);
                 let (_, traces) = launch.env("DXT_OVERFLOW", overflow).traced();
                 let writes: Vec<_> = traces.own_ops(&["POSIX"], &scratch.data());
-                let meetings = totals(&traces);
-                (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, meetings)
+                let sync_points = totals(&traces);
+                (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, sync_points)
             };
             let count = if buffer == "4M" { 1_000_000 } else { 20_000 };
             let ((kept, all, none), (kept_too, all_too, (on_record, counted))) = (run("0"), run(&count.to_string()));

@@ -133,7 +133,7 @@ fn every_call_of_every_program_is_counted() {
         let outcome = Launch::new(&scratch, workload(name)).arg(scratch.data()).env("DXT_ENABLE", "counters").run();
         assert_eq!(outcome.code, 0, "{name}: {outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        let mut told = Extents::new();
+        let mut reported = Extents::new();
         let wanted = |missing: &&MissingOps| {
             let inside = layers.len() == 1 || Path::new(&missing.op.path).starts_with(scratch.data());
             inside && !missing.nested && !missing.op.keeps() && layers.contains(&missing.op.layer.as_str())
@@ -142,17 +142,17 @@ fn every_call_of_every_program_is_counted() {
             let (op, c) = (missing.op.clone(), &missing.counters);
             let key = (op.pid, op.layer, op.name, op.mode, op.path, op.errno);
             // Calls on a file opened in a special mode have their own streams.
-            let sum = told.entry(key).or_insert((0, 0, i64::MAX, i64::MIN));
+            let sum = reported.entry(key).or_insert((0, 0, i64::MAX, i64::MIN));
             *sum = (sum.0 + c.segments, sum.1 + c.bytes, sum.2.min(c.min_offset), sum.3.max(c.max_end_offset));
         }
         let failures = read_failures(&scratch);
         // Some programs do not log their failed calls.
-        told.retain(|key, _| key.5 == 0 || !failures.is_empty());
+        reported.retain(|key, _| key.5 == 0 || !failures.is_empty());
         let did = extents(&[read_log(&scratch), failures].concat());
         assert!(did.len() > 3, "{name}: {}", did.len());
-        let differ: Vec<_> = did.iter().filter(|(key, sum)| told.get(key) != Some(sum)).collect();
+        let differ: Vec<_> = did.iter().filter(|(key, sum)| reported.get(key) != Some(sum)).collect();
         assert!(differ.is_empty(), "{name}: the program did {differ:?}");
-        let more: Vec<_> = told.iter().filter(|(key, _)| !did.contains_key(key)).collect();
+        let more: Vec<_> = reported.iter().filter(|(key, _)| !did.contains_key(key)).collect();
         assert!(more.is_empty(), "{name}: the program did not do {more:?}");
     }
 }

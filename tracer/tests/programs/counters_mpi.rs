@@ -145,15 +145,15 @@ fn sums_are_what_the_programs_log_whether_reduced_or_not() {
             let sum = did.entry((op.name, op.mode, op.path)).or_default();
             *sum = (sum.0 + 1, sum.1 + op.length);
         }
-        let mut told: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
+        let mut reported: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
         let missing = traces.processes.iter().flat_map(|process| &process.missing);
         for missing in missing.filter(|missing| missing.op.layer == "MPIIO") {
             let op = missing.op.clone();
-            let sum = told.entry((op.name, op.mode, op.path)).or_default();
+            let sum = reported.entry((op.name, op.mode, op.path)).or_default();
             *sum = (sum.0 + missing.counters.segments, sum.1 + missing.counters.bytes);
         }
         assert!(did.len() > 10, "{did:?}");
-        assert_eq!(told, did, "{mpi:?}");
+        assert_eq!(reported, did, "{mpi:?}");
     }
 }
 

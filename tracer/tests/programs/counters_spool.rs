@@ -58,11 +58,11 @@ fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
         let (expected_sums, sums) = (counted(&without, &expected), counted(&with, &got));
         assert!(sums.len() > 1, "{program}: {sums:?}");
         // The order of the threads is arbitrary.
-        let alike = |sums: Counted| match arguments {
+        let similar = |sums: Counted| match arguments {
             ["alive", ..] => unordered(sums),
             _ => sums,
         };
-        let (sums, expected_sums) = (alike(sums), alike(expected_sums));
+        let (sums, expected_sums) = (similar(sums), similar(expected_sums));
         let differ: Vec<_> = sums.iter().filter(|(key, sum)| expected_sums.get(*key) != Some(sum)).collect();
         assert!(differ.is_empty() && sums.len() == expected_sums.len(), "{program} {arguments:?}: {differ:?}");
         let profiles = |traces: &Traces| -> u64 {

@@ -21,7 +21,7 @@ fn deep(data: &Path, half: u32) -> PathBuf {
 }
 
 /// Asserts that writes to each file are counted exactly once: files used by all four ranks, and files used by either half of them.
-fn told_once(traces: &Traces, data: &Path, what: &str) {
+fn reported_once(traces: &Traces, data: &Path, what: &str) {
     let writes = |path: &Path| traces.totals(&["POSIX"], "write", path);
     assert_eq!(writes(&data.join("all.0")), (46, 4600), "{what}");
     for (half, of_half) in [(0, 3), (1, 7)] {
@@ -42,7 +42,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
         let (traces, _) = run(&scratch, mpi, 4, "subsets", "collective");
         let data = scratch.data();
         assert_eq!(traces.files.len(), 1);
-        told_once(&traces, &data, &format!("{mpi:?}"));
+        reported_once(&traces, &data, &format!("{mpi:?}"));
         let record = common(&traces).expect("a common record");
         assert_eq!((record.info.rank, record.info.pid, record.reduced.0), (-1, 0, 4));
 
@@ -70,7 +70,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
             assert_eq!(calls(&traces, -1, "POSIX", "close", &path).0, opens, "{mpi:?} {name}");
             let profile = record.profiles[&("POSIX".to_owned(), path.display().to_string())];
             assert_eq!(profile.accesses, writes.segments + u64::from(base == 1), "{mpi:?} {name}");
-            let def = record.paths.iter().zip(&record.block.files).find(|(told, _)| Path::new(told) == path);
+            let def = record.paths.iter().zip(&record.block.files).find(|(reported, _)| Path::new(reported) == path);
             let (inode, kind) = def.map(|(_, def)| (def.inode, u32::from(def.kind))).expect("a description");
             let is = std::fs::metadata(&path).expect("the file is there");
             assert_eq!((inode, kind), (std::os::unix::fs::MetadataExt::ino(&is), 1), "{mpi:?} {name}");
@@ -151,7 +151,7 @@ fn where_one_rank_keeps_segments_nothing_is_reduced() {
 }
 
 #[test]
-fn whichever_call_fails_on_one_rank_everything_is_told_once() {
+fn whichever_call_fails_on_one_rank_everything_is_reported_once() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for call in [
             "none:0",
@@ -172,7 +172,7 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
                 let traces = Traces::read(&scratch.traces());
                 let what = format!("{mpi:?} {call} on rank {rank}");
                 println!("{what}: {} files", traces.files.len());
-                told_once(&traces, &scratch.data(), &what);
+                reported_once(&traces, &scratch.data(), &what);
                 if call == "none:0" {
                     let expected = "Bcast Allreduce Allreduce Reduce Allreduce Exscan Allreduce Allreduce";
                     assert_eq!(made.join(" "), expected, "{what}");
@@ -183,7 +183,7 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
 }
 
 #[test]
-fn a_hashed_name_is_told_by_one_rank_to_another_as_it_is_written() {
+fn a_hashed_name_is_reported_by_one_rank_to_another_as_it_is_written() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let key = scratch.root().join("key");

@@ -48,7 +48,7 @@ fn files_that_no_trigger_wants_keep_no_segments() {
 }
 
 #[test]
-fn ranks_that_darshan_is_told_to_exclude_have_no_segments() {
+fn ranks_that_darshan_is_reported_to_exclude_have_no_segments() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -90,9 +90,9 @@ fn files_are_kept_that_a_trigger_of_darshans_file_names() {
         kept_and_counted_are_all(&log, &traces, &["POSIX", "STDIO", "MPIIO"], &scratch.data());
         assert_eq!(noted(&traces, "a trigger"), 6 - expected.len() as u64, "{lines}");
         let settings = traces.jobs.iter().flat_map(|job| &job.settings);
-        let told: Vec<&String> =
+        let reported: Vec<&String> =
             settings.filter(|(name, _)| name == "DXT_TRIGGER_CONF_PATH").map(|set| &set.1).collect();
-        assert!(!told.is_empty() && told.iter().all(|told| !told.contains('#')), "{told:?}");
+        assert!(!reported.is_empty() && reported.iter().all(|reported| !reported.contains('#')), "{reported:?}");
     }
 }
 

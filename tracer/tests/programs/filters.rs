@@ -31,17 +31,17 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
 /// Asserts for each operation and file that recorded plus counted calls and bytes equal those in the program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
-    let mut told = all_calls(traces.own_ops(layers, dir).iter());
+    let mut reported = all_calls(traces.own_ops(layers, dir).iter());
     for process in &traces.processes {
         for missing in process.missing.iter().filter(|missing| !missing.nested && missing.op.errno == 0) {
             let op = &missing.op;
             if layers.contains(&op.layer.as_str()) && Path::new(&op.path).starts_with(dir) {
-                let sum = told.entry((op.path.clone(), op.layer.clone(), op.name.clone())).or_default();
+                let sum = reported.entry((op.path.clone(), op.layer.clone(), op.name.clone())).or_default();
                 *sum = (sum.0 + missing.counters.segments, sum.1 + missing.counters.bytes);
             }
         }
     }
-    assert_eq!(told, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
+    assert_eq!(reported, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
 }
 
 /// Returns the sum over all processes of the number in the note `what`.
@@ -92,10 +92,10 @@ fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> 
     let (log, traces) = launch.traced();
     let kept = |op: &&Op| op.path.strip_prefix(&data_name).is_some_and(&keeps);
     let log: Vec<Op> = log.into_iter().filter(|op| op.path.starts_with(&data_name)).collect();
-    let told = traces.own_ops(&["POSIX", "STDIO"], &data);
+    let reported = traces.own_ops(&["POSIX", "STDIO"], &data);
     let (did, all) = (all_calls(log.iter().filter(kept)), all_calls(log.iter()));
     assert!(did.len() < all.len(), "nothing is left out: {variables:?}");
-    assert_eq!(all_calls(told.iter()), did, "{variables:?}");
+    assert_eq!(all_calls(reported.iter()), did, "{variables:?}");
     // Some programs do not log their failed calls.
     let failed = read_failures(&scratch);
     if !failed.is_empty() {
@@ -135,8 +135,8 @@ fn a_pattern_may_go_through_a_symbolic_link() {
         let (log, traces) = posix(&scratch, "posix_all").env("DXT_INCLUDE", &pattern).traced();
         let main = scratch.data().join("main");
         let of_main = |ops: &[Op]| ops.iter().filter(|op| Path::new(&op.path) == main).count();
-        let told = traces.own_ops(&["POSIX"], &scratch.data());
-        assert!(of_main(&told) > 0 && of_main(&told) == of_main(&log), "{pattern}");
+        let reported = traces.own_ops(&["POSIX"], &scratch.data());
+        assert!(of_main(&reported) > 0 && of_main(&reported) == of_main(&log), "{pattern}");
         assert_eq!(setting(&traces, "DXT_INCLUDE"), Some(pattern.as_str()));
     }
 }

@@ -34,7 +34,7 @@ fn run(scratch: &Scratch, mpi: Compiler, settings: &[(&str, &str)]) -> String {
 fn each_rank_says_how_long_its_part_took() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
-        let told = run(&scratch, mpi, &[]);
+        let reported = run(&scratch, mpi, &[]);
         let regions = regions(&scratch);
         assert_eq!(regions.len(), 3, "{mpi:?}");
         for (rank, _, times) in regions {
@@ -45,8 +45,8 @@ fn each_rank_says_how_long_its_part_took() {
             }
             assert!(times.total_ns() < 240_000_000_000, "{times:?}");
         }
-        let lines = told.lines().filter(|line| line.contains("flush of process") && line.contains(", repair "));
-        assert_eq!(lines.count(), 3, "{told}");
+        let lines = reported.lines().filter(|line| line.contains("flush of process") && line.contains(", repair "));
+        assert_eq!(lines.count(), 3, "{reported}");
     }
 }
 
@@ -69,12 +69,12 @@ fn alone_and_in_counters_mode_whoever_writes_says_so() {
         run(&scratch, mpi, &[("DXT_ENABLE", "counters")]);
         let counted = regions(&scratch);
         // A rank that writes two regions stores the times once, in its last region.
-        let told = counted.iter().filter(|(_, _, times)| times.is_some()).count();
+        let reported = counted.iter().filter(|(_, _, times)| times.is_some()).count();
         let common = counted.iter().filter(|(_, common, _)| *common).count();
         let own = counted.len() - common;
         let of_rank_0 = counted.iter().any(|(rank, common, _)| *rank == 0 && !common);
-        assert_eq!(told, own + usize::from(common > 0 && !of_rank_0), "{mpi:?}: {counted:?}");
-        assert!(told > 0);
+        assert_eq!(reported, own + usize::from(common > 0 && !of_rank_0), "{mpi:?}: {counted:?}");
+        assert!(reported > 0);
     }
 }
 

@@ -31,7 +31,7 @@ fn selected(scratch: &Scratch) -> Selected {
 }
 
 /// Returns the accesses and selections that the traces contain for the data sets of one file.
-fn told(traces: &Traces, file: &Path) -> Selected {
+fn reported(traces: &Traces, file: &Path) -> Selected {
     let mut all = Selected::new();
     let mut kinds = BTreeSet::new();
     for process in &traces.processes {
@@ -73,8 +73,8 @@ fn everything_that_the_program_did_to_files_and_data_sets() {
     assert_eq!((outcome.code, &outcome.stdout, &outcome.stderr), (0, &untraced.stdout, &untraced.stderr));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
     assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
-    let mut all = told(&traces, &scratch.data().join("all.h5"));
-    let others = told(&traces, &scratch.data().join("other.h5"));
+    let mut all = reported(&traces, &scratch.data().join("all.h5"));
+    let others = reported(&traces, &scratch.data().join("other.h5"));
     assert_eq!(others.len(), 1, "one data set was written in the other file");
     // Both files have a data set of the same path, which the log does not distinguish.
     for ((pid, path, name, mode), (selections, elements, bytes, extent)) in others {
@@ -119,7 +119,7 @@ fn both_parallel_builds_tell_exactly_what_the_program_did() {
             let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
             assert_eq!((read_ranks(&scratch).len() as u32, traces.files.len()), (ranks, 1));
             assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
-            assert_eq!(told(&traces, &scratch.data().join("parallel.h5")), selected(&scratch));
+            assert_eq!(reported(&traces, &scratch.data().join("parallel.h5")), selected(&scratch));
             inside(&traces, &scratch.data());
             let below =
                 |layer: &'static str| traces.segments.iter().filter(move |seg| seg.op.layer == layer && seg.in_hdf5);
@@ -165,7 +165,7 @@ fn a_filter_that_leaves_hdf5_out() {
 
 /// Two builds of HDF5 in one process are distinguished: a plugin's calls reach the plugin's own build.
 #[test]
-fn several_copies_in_one_process_are_told_apart() {
+fn several_copies_in_one_process_are_distinguished() {
     let Some(program) = workload_hdf5("hdf5_copies", Compiler::Cc, "serial", &["-DMAIN", "-ldl"]) else { return };
     let mut tried = BTreeSet::new();
     for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
@@ -204,7 +204,7 @@ fn h5py_that_loads_its_own_hdf5() {
     assert_eq!(of_name(&ops, "close_dataset"), 3 + of_name(&ops, "open_dataset"));
     ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
     assert_same(Order::Thread, &log, &ops);
-    assert_eq!(told(&traces, &file), selected(&scratch));
+    assert_eq!(reported(&traces, &file), selected(&scratch));
 }
 
 /// Under a limit on address space, the spool's journal has room for some 200,000 records. Sizes of data sets take no room needed for file

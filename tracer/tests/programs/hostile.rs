@@ -233,7 +233,7 @@ fn standard_output_and_error_are_closed() {
     assert_eq!(text.len(), 49 * 64 + 4);
     assert!(!text.windows(4).any(|part| part == b"dxt:"));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
-    let mut told = traces.own_ops(&["POSIX"], &scratch.data());
-    told.retain(|op| log.iter().any(|did| did.pid == op.pid));
-    assert_same(Order::Thread, &log, &told);
+    let mut reported = traces.own_ops(&["POSIX"], &scratch.data());
+    reported.retain(|op| log.iter().any(|did| did.pid == op.pid));
+    assert_same(Order::Thread, &log, &reported);
 }

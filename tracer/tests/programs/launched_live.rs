@@ -69,7 +69,7 @@ fn each_rank_is_seen_or_counted_however_short_it_is() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_is_told_before_the_program_runs() {
+fn an_agent_that_cannot_begin_is_reported_before_the_program_runs() {
     if !has_analyzer() {
         return;
     }

@@ -352,8 +352,8 @@ fn it_needs_no_room_for_temporary_files() {
         let made = scratch.data().join("made");
         let outcome = run_in(&scratch, Some(("TMPDIR", place)), &[], &["touch".as_ref(), &*made]);
         assert_eq!((outcome.code, made.exists(), said(&outcome).len()), (0, true, 1), "{outcome:?}");
-        let told = format!("dxt-run: failed to create a directory in {place}");
-        assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with(&told)).count(), 1, "{outcome:?}");
+        let reported = format!("dxt-run: failed to create a directory in {place}");
+        assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with(&reported)).count(), 1, "{outcome:?}");
         std::fs::remove_file(made).expect("a file");
     }
 }
@@ -403,8 +403,8 @@ fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
     std::fs::write(&triggers, "FILE x\nFILE (\n").expect("a file");
     let variable = ("DXT_TRIGGER_CONF_PATH", triggers.to_str().expect("text"));
     let outcome = run_in(&scratch, Some(variable), &[], &[Path::new("true")]);
-    let told = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is ignored: ", triggers.display());
-    assert!(outcome.stderr.lines().any(|line| line.starts_with(&told)), "{outcome:?}");
+    let reported = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is ignored: ", triggers.display());
+    assert!(outcome.stderr.lines().any(|line| line.starts_with(&reported)), "{outcome:?}");
     assert!(!outcome.stderr.contains("not a variable"), "{outcome:?}");
 }
 

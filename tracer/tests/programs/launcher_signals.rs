@@ -163,7 +163,7 @@ os.execvp(sys.argv[2], sys.argv[2:])";
 }
 
 #[test]
-fn told_to_end_before_the_command_starts_it_leaves_nothing() {
+fn reported_to_end_before_the_command_starts_it_leaves_nothing() {
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }

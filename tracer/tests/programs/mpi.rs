@@ -45,7 +45,7 @@ fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
 #[test]
 fn both_tell_exactly_what_the_program_did_and_the_same() {
     for ranks in [1, 2, 4] {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi, ranks, "all").run();
@@ -57,9 +57,9 @@ fn both_tell_exactly_what_the_program_did_and_the_same() {
             assert_eq!((job.family.as_str(), job.ranks), (family, ranks));
             assert!(job.version.contains(family), "{}", job.version);
             nesting(&traces, &scratch.data());
-            told.push(comparable(&traces.own_ops(&["MPIIO"], &scratch.data()), &scratch.data()));
+            reported.push(comparable(&traces.own_ops(&["MPIIO"], &scratch.data()), &scratch.data()));
         }
-        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "MPICH and Open MPI tell different things");
+        assert!(reported.windows(2).all(|pair| pair[0] == pair[1]), "MPICH and Open MPI tell different things");
     }
 }
 
@@ -122,9 +122,9 @@ fn a_program_without_mpi_under_mpirun() {
         let ended = traces.processes.iter().filter(|process| process.info.ended_by != "exec");
         assert_eq!(ended.count(), 4);
         let log = read_log(&scratch);
-        let mut told = traces.own_ops(&["POSIX"], Path::new("/"));
-        told.retain(|op| log.iter().any(|did| (did.pid, &did.path) == (op.pid, &op.path)));
-        assert_same(Order::Thread, &log, &told);
+        let mut reported = traces.own_ops(&["POSIX"], Path::new("/"));
+        reported.retain(|op| log.iter().any(|did| (did.pid, &did.path) == (op.pid, &op.path)));
+        assert_same(Order::Thread, &log, &reported);
     }
 }
 
@@ -169,7 +169,7 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a program variant with and without the tracer, and asserts that both end alike. How a launcher reacts to a rank that leaves without
+/// Runs a program variant with and without the tracer, and asserts that both end similar. How a launcher reacts to a rank that leaves without
 /// MPI_Finalize is a race. The traced run must therefore end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
@@ -228,8 +228,8 @@ fn every_rank_is_there(scratch: &Scratch, ranks: u32) {
     }
     assert_eq!(recover(scratch), 0);
     let traces = Traces::read(&scratch.traces());
-    let told: BTreeSet<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
-    assert_eq!(told, (0..ranks as i32).collect(), "{:?}", traces.processes);
+    let reported: BTreeSet<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
+    assert_eq!(reported, (0..ranks as i32).collect(), "{:?}", traces.processes);
     assert_same(Order::File, &read_log(scratch), &traces.own_ops(&["MPIIO"], &scratch.data()));
 }
 

@@ -38,7 +38,7 @@ fn of_filetype(view: &ViewDef) -> Vec<i64> {
 }
 
 /// Returns the file offset of each of the first `etypes` etypes, computed from the view in the trace.
-fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
+fn reported(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     let filetype = of_filetype(view);
     assert_eq!(filetype.len() as u64, view.size);
     let begin = |etype: usize| {
@@ -70,7 +70,7 @@ fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks
             assert_eq!(sizes, (expected.etype_bytes, expected.size, expected.extent), "{what}");
             assert_eq!(view.block > 0, expected.regular, "{what}");
             if view.block > 0 {
-                assert_eq!(told(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
+                assert_eq!(reported(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
             }
         }
     }

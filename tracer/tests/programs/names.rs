@@ -18,9 +18,9 @@ fn names_are_the_kernels_however_they_change() {
         let launch = if mode == "trace" { launch.env("DXT_SPOOL", "off") } else { launch };
         let (log, traces) = launch.traced();
         let own = log.first().expect("it opens files").pid;
-        let told: Vec<Op> = opens(&traces).into_iter().filter(|op| op.pid == own).collect();
+        let reported: Vec<Op> = opens(&traces).into_iter().filter(|op| op.pid == own).collect();
         assert!(log.len() > 300, "{}", log.len());
-        assert_same(Order::Thread, &log, &told);
+        assert_same(Order::Thread, &log, &reported);
     }
 }
 

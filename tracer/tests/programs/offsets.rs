@@ -28,9 +28,9 @@ fn marked(traces: &Traces, name: &str, op: &str) -> Vec<bool> {
 fn appended_bytes_are_where_the_program_finds_them() {
     let scratch = Scratch::new();
     let (log, traces) = Launch::new(&scratch, workload("appends")).arg(scratch.data()).traced();
-    let told: Vec<Op> = traces.segments.iter().map(|seg| seg.op.clone()).collect();
+    let reported: Vec<Op> = traces.segments.iter().map(|seg| seg.op.clone()).collect();
     assert!(log.len() > 20, "{log:?}");
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
     // Calls that keep the position can only be located at the end of the file: pwrite and pwritev2, three times.
     assert_eq!(note(&traces, "estimate"), 3);
 }

@@ -83,10 +83,10 @@ fn tools_of_the_shell() {
 }
 
 /// (operations, bytes) of reads and of writes, as reported by fio.
-type Told = [(u64, u64); 2];
+type Reported = [(u64, u64); 2];
 
 /// Runs fio(1) with an I/O engine; returns fio's report, and the traces of all its processes.
-fn fio(engine: &str) -> Option<(Told, Traces)> {
+fn fio(engine: &str) -> Option<(Reported, Traces)> {
     if !have("fio") {
         skip("fio is not installed");
         return None;
@@ -103,7 +103,7 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
     let outcome = job.iter().fold(launch, |launch, argument| launch.arg(argument)).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let report = std::fs::read_to_string(report).expect("fio has written its report");
-    let told = ["\"read\" : {", "\"write\" : {"].map(|part| {
+    let reported = ["\"read\" : {", "\"write\" : {"].map(|part| {
         let part = report.split_once(part).expect("a part of the report").1;
         let number = |name: &str| {
             let rest = part.split_once(&format!("\"{name}\" : ")).expect("a number of the report").1;
@@ -112,43 +112,43 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
         };
         (number("total_ios"), number("io_bytes"))
     });
-    assert_eq!(told[0].0 + told[1].0, 2048, "{told:?}");
-    Some((told, Traces::read(&scratch.traces())))
+    assert_eq!(reported[0].0 + reported[1].0, 2048, "{reported:?}");
+    Some((reported, Traces::read(&scratch.traces())))
 }
 
 #[test]
 fn fio_with_io_uring() {
     // fio updates the ring by inlined instructions: only the number of operations is visible.
-    let Some((told, traces)) = fio("io_uring") else { return };
+    let Some((reported, traces)) = fio("io_uring") else { return };
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unseen: u64 =
         notes.filter(|note| note.what.starts_with("operations of io_uring rings")).map(|note| note.count).sum();
     let seen = traces.segments.iter().filter(|seg| seg.op.name.starts_with("io_uring_")).count();
-    assert_eq!(unseen + seen as u64, told[0].0 + told[1].0);
+    assert_eq!(unseen + seen as u64, reported[0].0 + reported[1].0);
 }
 
 #[test]
 fn fio_with_libaio() {
-    let Some((told, traces)) = fio("libaio") else { return };
+    let Some((reported, traces)) = fio("libaio") else { return };
     let found = ["io_submit_read", "io_submit_write"].map(|name| {
         let lengths = traces.segments.iter().filter(|seg| seg.op.name == name).map(|seg| seg.op.length);
         (lengths.clone().count() as u64, lengths.sum())
     });
-    assert_eq!(found, told);
+    assert_eq!(found, reported);
 }
 
 #[test]
 fn fio_with_system_calls() {
     for engine in ["sync", "psync", "pvsync", "pvsync2"] {
-        let Some((told, traces)) = fio(engine) else { return };
+        let Some((reported, traces)) = fio(engine) else { return };
         let found = ["read", "write"].map(|name| {
             let of_job = traces.segments.iter().map(|seg| &seg.op).filter(|op| op.layer == "POSIX" && op.name == name);
             let lengths = of_job.filter(|op| op.length == 4096).map(|op| op.length);
             (lengths.clone().count() as u64, lengths.sum::<u64>())
         });
-        assert_eq!(found[0], told[0], "{engine}");
+        assert_eq!(found[0], reported[0], "{engine}");
         // fio fills the file first.
-        assert_eq!(found[1], (told[1].0 + 2048, told[1].1 + (8 << 20)), "{engine}");
+        assert_eq!(found[1], (reported[1].0 + 2048, reported[1].1 + (8 << 20)), "{engine}");
     }
 }
 

@@ -82,7 +82,7 @@ fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
             let made = calls.parse::<u64>().expect("a number") * processes as u64;
             assert_eq!(writes(&scratch, &outcome), made, "{what}");
         }
-        // One by one at first; later allocations are similar, so steps grow.
+        // One at a time at first; later allocations are similar, so steps grow.
         number += 1 + number / 16;
         assert!(number < 20_000, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
     }

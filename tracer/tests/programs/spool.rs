@@ -22,24 +22,24 @@ fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
 /// Kills the program `later` after it has reported `after` calls. Returns the number of calls that each thread completed.
 fn kill(mut child: Child, threads: u32, after: u64, later: Duration) -> Vec<u64> {
     let mut out = child.stdout.take().expect("its standard output is a pipe");
-    let mut told = vec![0; threads as usize];
+    let mut reported = vec![0; threads as usize];
     let mut record = [0; 8];
     for _ in 0..after {
         out.read_exact(&mut record).expect("the program runs");
-        note(&mut told, record);
+        note(&mut reported, record);
     }
     std::thread::sleep(later);
     child.kill().expect("failed to kill the program");
     child.wait().expect("failed to wait for the program");
     while out.read_exact(&mut record).is_ok() {
-        note(&mut told, record);
+        note(&mut reported, record);
     }
-    told
+    reported
 }
 
-fn note(told: &mut [u64], record: [u8; 8]) {
+fn note(reported: &mut [u64], record: [u8; 8]) {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    told[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
+    reported[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
 /// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the program. Call 0 is the open.
@@ -65,10 +65,10 @@ fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str
         let scratch = Scratch::new();
         let child = start(&scratch, threads, settings);
         let later = Duration::from_micros(chance >> 32 & 0xfff);
-        let told = kill(child, threads, chance % most_calls, later);
+        let reported = kill(child, threads, chance % most_calls, later);
         let uncertain = recover(&scratch);
         let traces = Traces::read(&scratch.traces());
-        for (t, told) in told.iter().enumerate() {
+        for (t, reported) in reported.iter().enumerate() {
             let path = scratch.data().join(format!("t{t}")).display().to_string();
             let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
             let missing = traces.processes.iter().flat_map(|process| &process.missing);
@@ -76,10 +76,10 @@ fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str
             let folded: u64 = folded.sum();
             let count = kept.len() as u64 + folded;
             // One call may have returned without having been reported.
-            let most = told + 1 + uncertain;
+            let most = reported + 1 + uncertain;
             assert!(
-                (*told..=most).contains(&count),
-                "round {round}, thread {t}: {count} calls, {told} told, {uncertain}"
+                (*reported..=most).contains(&count),
+                "round {round}, thread {t}: {count} calls, {reported} reported, {uncertain}"
             );
             let checked = if folded == 0 { kept.len() } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
@@ -127,11 +127,11 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
     let mut out = child.stdout.take().expect("its standard output is a pipe");
-    let (mut told, mut record) = (vec![0; threads as usize], [0; 8]);
+    let (mut reported, mut record) = (vec![0; threads as usize], [0; 8]);
     for round in 0..60 {
         for _ in 0..3_000 {
             out.read_exact(&mut record).expect("the program runs");
-            note(&mut told, record);
+            note(&mut reported, record);
         }
         let (bytes, uncertain) = look(&scratch);
         let place = scratch.root().join(format!("look{round}"));
@@ -143,19 +143,19 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
         // Scratch slots of all threads, each possibly uncertain twice: during a fold, and after further progress.
         let most = if may_fold { 2 * 64 * u64::from(threads) } else { 0 };
         assert!((may_fold || !folds) && uncertain <= most, "round {round}: {uncertain} uncertain");
-        for (t, told) in told.iter().enumerate() {
+        for (t, reported) in reported.iter().enumerate() {
             let path = scratch.data().join(format!("t{t}")).display().to_string();
             let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
             let missing = traces.processes.iter().flat_map(|process| &process.missing);
             let folded = missing.filter(|missing| missing.op.path == path).map(|missing| missing.counters.segments);
             let folded: u64 = folded.sum();
             assert!(
-                kept.len() as u64 + folded >= *told,
-                "round {round}, thread {t}: {} and {folded}, {told} told",
+                kept.len() as u64 + folded >= *reported,
+                "round {round}, thread {t}: {} and {folded}, {reported} reported",
                 kept.len()
             );
             // Calls made during the read may be there or not, individually.
-            let checked = if folded == 0 { *told as usize } else { 0 };
+            let checked = if folded == 0 { *reported as usize } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
                 let op = &segment.op;
                 let found = (op.name.as_str(), op.offset, op.length);

@@ -35,7 +35,7 @@ fn shared(name: &'static str, flags: &[&'static str]) -> PathBuf {
 fn another_library_that_wraps_the_same_calls_sees_them_too() {
     let other = shared("stacked", &[]);
     beside(&other, &workload("exits"), &["exit", "500"], |scratch, _| {
-        let seen = std::fs::read_to_string(scratch.root().join("stacked")).expect("the other library told");
+        let seen = std::fs::read_to_string(scratch.root().join("stacked")).expect("the other library reported");
         assert_eq!(seen, "1 500 0\n");
     });
 }
@@ -75,10 +75,10 @@ fn libraries_that_are_loaded_later() {
     std::fs::copy(plugin, &own).expect("failed to copy the library");
     let program = workload_with("plugin", Compiler::Cc, &["-O1", "-ldl"]);
     let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).arg(own).traced();
-    let mut told = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
+    let mut reported = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
     // Calls of libraries loaded with RTLD_DEEPBIND may be partly visible: a descriptor is found at its first use.
-    told.retain(|op| !op.path.ends_with("way3"));
-    assert_same(Order::Thread, &log, &told);
+    reported.retain(|op| !op.path.ends_with("way3"));
+    assert_same(Order::Thread, &log, &reported);
 }
 
 /// Runs a program with the libraries `tracers` preloaded; returns standard error and traces.

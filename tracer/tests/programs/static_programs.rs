@@ -132,9 +132,9 @@ fn characters_lines_and_formats() {
     let scratch = Scratch::new();
     let Some(program) = linked(&scratch, "stdio_all.c", "-static", Compiler::Cc, &[], &[]) else { return };
     let (log, traces) = run(&scratch, &program, &[]);
-    let told: Vec<Op> = of_program(&traces).into_iter().filter(|op| op.pid == log[0].pid).collect();
+    let reported: Vec<Op> = of_program(&traces).into_iter().filter(|op| op.pid == log[0].pid).collect();
     assert!(log.len() > 20_000, "{}", log.len());
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
 }
 
 /// A static program is traced correctly in all ways to end.

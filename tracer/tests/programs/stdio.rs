@@ -47,11 +47,11 @@ fn standard_output_that_is_a_file() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
     assert!(log.len() > 10_000, "{}", log.len());
-    let mut told = of_the_program(&log, &traces);
+    let mut reported = of_the_program(&log, &traces);
     // Calls of the shell in this process before it executed the program.
-    let shell: Vec<Op> = told.extract_if(.., |op| op.layer == "POSIX" && Path::new(&op.path) == out).collect();
+    let shell: Vec<Op> = reported.extract_if(.., |op| op.layer == "POSIX" && Path::new(&op.path) == out).collect();
     assert_eq!(shell.iter().map(|op| op.name.as_str()).collect::<Vec<_>>(), ["open", "dup", "close"]);
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn with_a_full_buffer_nothing_is_lost_uncounted() {
         let bytes = |name: &str| log.iter().filter(|op| op.name == name).map(|op| op.length).sum::<u64>();
         let count = |name: &str| log.iter().filter(|op| op.name == name).count() as u64;
         for name in ["open", "close", "read", "write", "seek"] {
-            let told = traces.totals(&["POSIX"], name, &scratch.data());
-            assert_eq!(told, (count(name), bytes(name)), "{overflow}: {name}");
+            let reported = traces.totals(&["POSIX"], name, &scratch.data());
+            assert_eq!(reported, (count(name), bytes(name)), "{overflow}: {name}");
         }
     }
 }

@@ -66,12 +66,12 @@ fn packed_and_folded_segments_are_judged_too() {
         assert_eq!(counted.count() == 0, is_whole, "{buffer} {overflow}");
         // Remaining segments of a packed block are unchanged and in order.
         let of_small = |op: &&Op| stem(op) == "small" && op.name == "write";
-        let told = traces.own_ops(&["POSIX"], &scratch.data());
-        let told: Vec<&Op> = told.iter().filter(of_small).collect();
+        let reported = traces.own_ops(&["POSIX"], &scratch.data());
+        let reported: Vec<&Op> = reported.iter().filter(of_small).collect();
         let did: Vec<&Op> = log.iter().filter(of_small).collect();
-        assert!(!told.is_empty() && told[..50] == did[..50], "{buffer} {overflow}");
+        assert!(!reported.is_empty() && reported[..50] == did[..50], "{buffer} {overflow}");
         if is_whole {
-            assert_eq!(told, did);
+            assert_eq!(reported, did);
         }
         assert!(traces.segments.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns), "{buffer} {overflow}");
     }

@@ -85,13 +85,13 @@ const ERA_SECONDS: i64 = 146_097 * 86_400;
 /// which `printf` prints for a null pointer.
 pub(super) fn ctime(seconds: i64) -> String {
     // The calendar library ends with the year 9999, so the time is mapped to the equivalent one in the years 1970 to 2369.
-    let alike = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
-    let alike = jiff::tz::Offset::UTC.to_datetime(alike);
-    let year = i64::from(alike.year()) + 400 * seconds.div_euclid(ERA_SECONDS);
+    let similar = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
+    let similar = jiff::tz::Offset::UTC.to_datetime(similar);
+    let year = i64::from(similar.year()) + 400 * seconds.div_euclid(ERA_SECONDS);
     if i32::try_from(year - 1900).is_err() {
         return "(null)".into();
     }
-    format!("{} {year}\n", alike.strftime("%a %b %e %H:%M:%S"))
+    format!("{} {year}\n", similar.strftime("%a %b %e %H:%M:%S"))
 }
 
 #[cfg(test)]

@@ -148,11 +148,11 @@ fn an_unknown_layout_is_said_and_nothing_is_read_of_it() {
         let mut log = Log::from_bytes(log).expect("a log");
         assert!(log.unofficial().contains(&(Module::Posix, None)), "{extra} {whole} {:?}", log.unofficial());
         assert!(log.counters(Module::Posix).is_none() && log.counters(Module::Posix).is_none());
-        let told = log.problems().iter().filter(|problem| {
+        let reported = log.problems().iter().filter(|problem| {
             matches!(problem.error, Error::UnknownLayout { module: Module::Posix, .. })
                 && problem.error.to_string().starts_with("unknown record layout")
         });
-        assert_eq!(told.count(), 1);
+        assert_eq!(reported.count(), 1);
     }
 }
 

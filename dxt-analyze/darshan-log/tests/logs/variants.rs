@@ -41,7 +41,7 @@ fn compression_makes_no_difference() {
 }
 
 #[test]
-fn partial_modules_are_told_in_either_byte_order() {
+fn partial_modules_are_reported_in_either_byte_order() {
     // DXT_POSIX has index 8 in the older and index 10 in the newer log.
     for (name, place) in [("ppc64-3.1.5-bigendian", 8), ("gen-mpi8-rt3.5.0", 10)] {
         let mut bytes = sample(name).bytes();
@@ -77,8 +77,8 @@ fn modules_of_the_future_are_named_and_cost_nothing_else() {
     assert_eq!(skipped, [(2, Some(Module::MpiIo), SkipReason::Version), (40, None, SkipReason::Unknown)]);
     assert!(log.counters(Module::MpiIo).is_none() && log.counters(Module::MpiIo).is_none() && log.heatmaps().is_none());
     let [problem] = log.problems() else { panic!("{:?}", log.problems()) };
-    let told = matches!(problem.error, Error::ModuleVersion { module: Module::MpiIo, found: 9, supported: 3 });
-    assert!(told, "{}", problem.error);
+    let reported = matches!(problem.error, Error::ModuleVersion { module: Module::MpiIo, found: 9, supported: 3 });
+    assert!(reported, "{}", problem.error);
     let posix = log.counters(Module::Posix).expect("POSIX").count();
     assert_eq!(posix * 86, before.iter().filter(|row| row.starts_with("POSIX\t")).count());
 }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_told_again_and_grows() {
+    fn a_count_is_reported_again_and_grows() {
         let mut counts = Counts::default();
         assert!(counts.take("a".into(), 2) && counts.take("a".into(), 5) && counts.take("a".into(), 3));
         assert!(counts.take("b".into(), 1));

@@ -111,7 +111,7 @@ pub(super) struct Ldms {
     too_long: u64,
     others: u64,
     /// Number of dropped events already reported to the user.
-    told: Cell<u64>,
+    reported: Cell<u64>,
 }
 
 impl Ldms {
@@ -125,7 +125,7 @@ impl Ldms {
             most_bytes: usize::MAX,
             too_long: 0,
             others: 0,
-            told: Cell::new(0),
+            reported: Cell::new(0),
         }
     }
 
@@ -185,7 +185,7 @@ impl Sink for Ldms {
     }
 
     fn dropped(&self) -> u64 {
-        self.told.set(self.lost());
+        self.reported.set(self.lost());
         self.lost()
     }
 
@@ -200,7 +200,7 @@ impl Drop for Ldms {
         if let Some(publisher) = &mut self.publisher {
             publisher.end();
         }
-        let late = self.lost().saturating_sub(self.told.get());
+        let late = self.lost().saturating_sub(self.reported.get());
         if late > 0 {
             let name = self.address.name();
             tell(format_args!(

@@ -27,9 +27,9 @@ struct Publisher {
     runtime: Runtime,
     connection: Option<Connection>,
     /// Number of dropped calls already reported in messages to the NATS stream.
-    told: u64,
+    reported: u64,
     /// Number of unobserved processes already reported in messages to the NATS stream.
-    told_unseen: u64,
+    reported_unseen: u64,
     unseen: Arc<Unseen>,
     /// Name of this agent, used in messages about the agent itself.
     agent: String,
@@ -88,8 +88,8 @@ pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
         address: Address::new(url)?,
         runtime: runtime()?,
         connection: None,
-        told: 0,
-        told_unseen: 0,
+        reported: 0,
+        reported_unseen: 0,
         unseen,
         agent,
     };
@@ -119,13 +119,13 @@ impl Publisher {
 
     fn pass(&mut self, events: &[Event], lost: u64) -> Result<()> {
         let mut messages = Vec::with_capacity(events.len() + 2);
-        if lost > self.told {
+        if lost > self.reported {
             let message = full::Dropped { dropped: lost, agent: (&self.agent).into() };
             messages.push((format!("dropped-{}-{lost}", self.agent), serde_json::to_vec(&message)?));
         }
         let (unseen, watcher) =
             (self.unseen.count.load(Ordering::Relaxed), self.unseen.watcher.load(Ordering::Relaxed));
-        if unseen > self.told_unseen {
+        if unseen > self.reported_unseen {
             let message = full::Unseen { unseen, watcher: watcher.to_string().into() };
             messages.push((format!("unseen-{watcher}-{unseen}"), serde_json::to_vec(&message)?));
         }
@@ -145,7 +145,7 @@ impl Publisher {
             .block_on(async { tokio::time::timeout(PATIENCE * TIMES, sends).await })
             .context("the server takes too long")??;
         self.connection = Some(connection);
-        (self.told, self.told_unseen) = (lost, unseen);
+        (self.reported, self.reported_unseen) = (lost, unseen);
         Ok(())
     }
 }

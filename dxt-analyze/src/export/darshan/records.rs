@@ -91,12 +91,12 @@ impl Sums {
     /// 14.2.1), which the trace does not record. Returns no files if the trace itself distinguishes collective opens, as a trace made from
     /// a Darshan log does.
     fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
-        let told_apart = run
+        let distinguished = run
             .ops
             .iter()
             .any(|op| (op.layer, op.class, op.mode) == (Some(Layer::Mpiio), Some(OpClass::Open), OpMode::Collective));
         let mut ranks: FxHashMap<FileId, u32> = FxHashMap::default();
-        for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !told_apart) {
+        for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !distinguished) {
             *ranks.entry(*file).or_default() += if *rank == ALL_RANKS { 2 } else { 1 };
         }
         ranks.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(file, _)| file).collect()

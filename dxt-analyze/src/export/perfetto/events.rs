@@ -3,7 +3,7 @@
 
 use super::lanes::lanes;
 use super::level::Level;
-use super::{Alike, Counts, Slice, Slices, What};
+use super::{Common, Counts, Slice, Slices, What};
 use crate::model::{Process, ProcessId, Run};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -85,7 +85,7 @@ impl<'a> Events<'a> {
         let op = self.run.op(stream);
         let (layer, single) = (op.layer_name(), slice.count == 1);
         let label = match slice.what.of {
-            Alike::Within => "calls".into(),
+            Common::Within => "calls".into(),
             _ => format!("{layer} {}", op.label()),
         };
         let (start, dur) = (slice.start, slice.end - slice.start);
@@ -100,7 +100,7 @@ impl<'a> Events<'a> {
             serde_json::to_string(&format!("{label}{}", if single { "" } else { " (merged)" }))?,
         )
         .context("failed to write slices")?;
-        if let What { of: Alike::Stream, .. } = slice.what {
+        if let What { of: Common::Stream, .. } = slice.what {
             let file = self.files.get(stream.file.index()).map_or("\"?\"", String::as_str);
             write!(self.out, "\"file\":{file},").context("failed to write slices")?;
             let data_set = stream.data_set.and_then(|set| self.run.data_sets.get(set as usize));

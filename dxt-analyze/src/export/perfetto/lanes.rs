@@ -45,11 +45,11 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::perfetto::{Alike, What};
+    use crate::export::perfetto::{Common, What};
     use crate::model::StreamIx;
 
     fn slice(start: u64, end: u64) -> Slice {
-        let what = What { stream: StreamIx(0), of: Alike::Stream };
+        let what = What { stream: StreamIx(0), of: Common::Stream };
         Slice { thread: 0, what, start, end, count: 1, bytes: 0, time: end - start, offset: 0 }
     }
 

@@ -28,12 +28,12 @@ struct What {
     /// streams.
     stream: StreamIx,
     /// Properties that all calls of the slice have in common with that stream.
-    of: Alike,
+    of: Common,
 }
 
 /// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Alike {
+enum Common {
     /// Same file and operation.
     Stream,
     Operation,
@@ -120,7 +120,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
                 let (start, end) = calls::times(process, &row);
                 let slice = Slice {
                     thread: block.thread,
-                    what: What { stream: row.stream, of: Alike::Stream },
+                    what: What { stream: row.stream, of: Common::Stream },
                     start,
                     end,
                     count: 1,

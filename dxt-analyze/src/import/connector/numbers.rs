@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rounded_ids_are_told_from_exact_ones() {
+    fn rounded_ids_are_reported_from_exact_ones() {
         assert_eq!(RecordId::of(b"4379126583041845751"), Some(RecordId::Exact(4_379_126_583_041_845_751)));
         assert_eq!(RecordId::of(b"-1"), Some(RecordId::Exact(u64::MAX)));
         assert_eq!(RecordId::of(b"9.22337E+18"), Some(RecordId::Rounded(9.22337e18_f64.to_bits())));

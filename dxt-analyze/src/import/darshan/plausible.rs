@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_from_what_is_not_known() {
+    fn what_cannot_be_is_reported_from_what_is_not_known() {
         let sound = [
             posix(3, "POSIX_READS", 5.0),
             posix(-1, "POSIX_FASTEST_RANK", 3.0),

@@ -54,10 +54,10 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
     let name = command.get_name().to_owned();
     let mut count = 1;
     page(&command, directory, &name)?;
-    for verb in command.get_subcommands() {
-        let full = format!("{name}-{}", verb.get_name());
+    for subcommand in command.get_subcommands() {
+        let full = format!("{name}-{}", subcommand.get_name());
         // The page's name is what users type after `man`.
-        page(&verb.clone().display_name(full.clone()), directory, &full)?;
+        page(&subcommand.clone().display_name(full.clone()), directory, &full)?;
         count += 1;
     }
     Ok(count)

@@ -1,7 +1,7 @@
 //! A finding and the calls that it explains.
 
 use super::grid::Grid;
-use super::replay::Shortened;
+use super::replay::Savings;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::FileId;
 use crate::words::Words;
@@ -13,7 +13,7 @@ pub struct Claim {
     /// What is said.
     pub finding: Finding,
     /// By how much which calls would be shorter.
-    pub shortened: Shortened,
+    pub savings: Savings,
     /// What the run time would be shorter by besides: time in which ranks wait, ns.
     pub waiting_ns: f64,
     /// Time of calls of MPI-IO and HDF5 outside of system calls that it explains besides, ns, summed over processes.
@@ -31,10 +31,10 @@ pub struct Claim {
 impl Claim {
     /// Of calls that would be shorter.
     #[must_use]
-    pub fn new(finding: Finding, shortened: Shortened) -> Self {
+    pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
             finding,
-            shortened,
+            savings,
             waiting_ns: 0.0,
             outside_ns: 0.0,
             says_why: false,
@@ -48,18 +48,18 @@ impl Claim {
     pub(super) fn on_files(
         grid: &Grid<'_>,
         code: Code,
-        shortened: Shortened,
+        savings: Savings,
         words: impl FnOnce(Option<LostOn>) -> Words,
     ) -> Self {
-        let words = words(lost_on(grid, &shortened));
-        Self::new(Finding::new(code, words), shortened)
+        let words = words(lost_on(grid, &savings));
+        Self::new(Finding::new(code, words), savings)
     }
 }
 
 /// Returns the file with most of the lost time.
-pub(super) fn lost_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<LostOn> {
+pub(super) fn lost_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
-    for (index, ns) in shortened {
+    for (index, ns) in savings {
         if let Some(entry) = grid.entries.get(*index as usize) {
             *by.entry(entry.file).or_default() += ns;
         }

@@ -1,13 +1,13 @@
-//! Causes: which rank, node, storage target, moment or kind of call is slower than its like, and what the job's run time would be without.
+//! Causes: which rank, node, storage target, moment or kind of call is slower than its peers, and what the job's run time would be without.
 //! Everything is judged together, on the logarithm of durations, so that one slow thing is not taken for another.
 //!
 //! * [`reading`]: what is read of the trace, as times of calls by process, moment, file, size and target.
 //! * [`grid`]: all of it, ready to compare.
 //! * [`slow`]: units that are slow: ranks, nodes, targets, moments, folders, files and parts of them.
-//! * [`long_calls`]: single calls that take far longer than their like.
-//! * [`sole_user`]: whether a slow file is told from the one rank that uses it.
+//! * [`long_calls`]: single calls that take far longer than their peers.
+//! * [`sole_user`]: whether a slow file is distinguished from the one rank that uses it.
 //! * [`shape`]: what costs time by the shape of the I/O: each finding is a module there.
-//! * [`replay`]: what the job's run time would be with some calls shortened.
+//! * [`replay`]: what the job's run time would be with some calls savings.
 //! * [`claim`]: a finding and the calls that it explains; [`price`]: what it saves; [`named`]: what units are called; [`slow_as_finding`]: what is said of slow ones; [`result`], [`view`]: all of them, and how they look; [`codes`]: of findings; [`args`]: what can be asked for.
 
 pub mod args;
@@ -30,4 +30,4 @@ pub mod view;
 pub use args::{Args, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::causes as verb;
+pub use view::causes as run;

@@ -2,24 +2,24 @@
 
 use super::claim::Claim;
 use super::grid::Grid;
-use super::replay::{Shortened, Work, saved_alone};
+use super::replay::{Savings, Work, saved_alone};
 use crate::findings::{Explains, Saving, Severity};
 use crate::shared::ratio::share;
 
-/// What the job would save if calls were shortened.
+/// What the job would save if calls were savings.
 #[must_use]
-pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
+pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let counts = |(index, _): &&(u32, f64)| {
         grid.entries.get(*index as usize).is_none_or(|entry| !grid.has_time_left(entry.process))
     };
-    let counted: Shortened = shortened.iter().filter(counts).copied().collect();
+    let counted: Savings = savings.iter().filter(counts).copied().collect();
     let (low, high) = (phases.saved(grid, &counted), slots.saved(grid, &counted));
     let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
     let low = low.max(alone);
     // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
     let most = (phases.critical() + waiting_ns).min(grid.run.length_ns() as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
-    let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let time: f64 = savings.iter().map(|(_, ns)| ns).sum();
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
@@ -40,7 +40,7 @@ fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
 
 /// Sets what a claim's finding saves, and how severe it is by that.
 pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
-    let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    let mut saving = saving(grid, phases, slots, &claim.savings, claim.waiting_ns);
     if claim.outside_ns > 0.0 {
         saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
     }

@@ -37,7 +37,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     // What many read of one block keeps its target busy.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
-        if !joins(blocks.map(|claim| &mut claim.shortened), &slow.shortened) {
+        if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
             out.push(of_unit(&grid, &slow));
         }
     }
@@ -56,14 +56,14 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
 /// Fewer syncs meet fewer long ones, but that some take far longer than others is a matter of its own: what `contrasts` explain is none of theirs.
 fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.shortened) {
+    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {
         *beyond.entry(*index).or_default() += ns;
     }
     let of_syncs = |claim: &&mut Claim| {
         [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH, Code::METADATA_SHARE]
             .contains(&claim.finding.code)
     };
-    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.shortened) {
+    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.savings) {
         *ns = (*ns - beyond.get(index).copied().unwrap_or_default()).max(0.0);
     }
     shapes
@@ -76,9 +76,9 @@ fn within_busy(grid: &Grid<'_>, phases: &Work, slow: &Slow, mut claim: Claim) ->
         slow.by.iter().map(|(class, ..)| AtOnce::of(grid, *class).longer_ns(*target)).sum::<Option<f64>>()
     };
     let Some(most) = slow.more.iter().chain([&slow.unit]).map(longer).sum::<Option<f64>>() else { return claim };
-    let saved = phases.saved(grid, &claim.shortened);
+    let saved = phases.saved(grid, &claim.savings);
     if saved > most {
-        claim.shortened.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
+        claim.savings.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
     }
     claim
 }

@@ -45,7 +45,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         about,
         more: slow.more.iter().map(|unit| named(grid, *unit)).collect(),
         ranks: processes.and_then(|processes| ranks(run, &processes)),
-        either: alike(grid, slow).into_iter().map(target).collect(),
+        either: similar(grid, slow).into_iter().map(target).collect(),
         calls: by.iter().map(|of| of_class(grid, slow, of)).collect(),
         sole_user,
         load,
@@ -60,8 +60,8 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) => (Code::SLOW_TARGET, words::slow_target(&facts)),
         Unit::File(_) | Unit::Folder(_) | Unit::Region(_) => (Code::SLOW_FILE, words::slow_file(&facts)),
     };
-    let words = words.on(lost_on(grid, &slow.shortened));
-    Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.shortened.clone()) }
+    let words = words.on(lost_on(grid, &slow.savings));
+    Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
 /// Returns how calls of a class stand against their peers.
@@ -105,7 +105,7 @@ pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
 }
 
 /// Targets that just the same calls reach as the slow one: each may be the slow one.
-fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
+fn similar(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let is = |entry: &&Entry| entry.leaf && classes.contains(&entry.class) && !entry.targets.is_empty();
@@ -129,7 +129,7 @@ fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
 /// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
 fn operation(grid: &Grid<'_>, slow: &Slow, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
-    for (index, ns) in &slow.shortened {
+    for (index, ns) in &slow.savings {
         let entry = grid.entries.get(*index as usize).filter(|entry| entry.class == class);
         if let Some(stream) = entry.and_then(|entry| grid.stream(entry)) {
             *by.entry(grid.run.op(stream).name.as_str()).or_default() += ns;
@@ -150,5 +150,5 @@ fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
 
 fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
     let of = |index: &u32| grid.entries.get(*index as usize).is_some_and(|entry| entry.class == class);
-    slow.shortened.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
+    slow.savings.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls on another file of its kind that tell what a process takes there, at least.
 const FEWEST: u64 = 3;
-/// Times as long as their like that opens and closes take, at least, to be slow as well; and part of how far the file's other calls are above theirs, by the logarithm.
+/// Times as long as their peers that opens and closes take, at least, to be slow as well; and part of how far the file's other calls are above theirs, by the logarithm.
 const SLOWER: f64 = 1.5;
 const AS_FAR: f64 = 0.5;
 
@@ -86,7 +86,7 @@ fn has_others(grid: &Grid<'_>, slow: &Slow, file: FileId, process: ProcessId) ->
     others.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls)) >= FEWEST
 }
 
-/// Whether opens and closes of a file take far longer than their like.
+/// Whether opens and closes of a file take far longer than their peers.
 fn opens_are_slow(grid: &Grid<'_>, slow: &Slow, file: FileId) -> bool {
     let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
     if slow.by.iter().any(|(class, ..)| is(*class)) {

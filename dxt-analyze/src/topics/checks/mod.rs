@@ -35,7 +35,7 @@ pub mod writers;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::checks as verb;
+pub use view::checks as run;
 
 pub use codes::CODES;
 

@@ -23,7 +23,7 @@ pub(super) enum Role {
         requests: bool,
         nested: bool,
         /// True if another tool counted the order of these calls (sequential, consecutive).
-        told: bool,
+        reported: bool,
     },
     Sync,
     /// Call that gives the file new content or a new name.
@@ -40,7 +40,7 @@ impl Role {
         match op.class {
             Some(class @ (OpClass::Read | OpClass::Write)) if stream.storage => {
                 let requests = matches!(op.layer, Some(Layer::Posix | Layer::Mpiio));
-                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, told: false }
+                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, reported: false }
             }
             Some(class @ (OpClass::Read | OpClass::Write)) if op.layer == Some(Layer::Mpiio) && !stream.nested => {
                 Self::Caller(match (op.mode, class) {

@@ -17,7 +17,7 @@ use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
 
-/// Number of calls processed one by one after a call that breaks the access pattern, before processing in bulk is tried again.
+/// Number of calls processed one at a time after a call that breaks the access pattern, before processing in bulk is tried again.
 const IN_VAIN: usize = 8;
 
 /// Pass of the checks over all calls in call order.
@@ -73,12 +73,12 @@ impl Current {
             (Role::of(run, stream), place)
         });
         let mut roles: Vec<(Role, u32)> = roles.collect();
-        let told: FxHashMap<FileId, &WholeDef> =
+        let reported: FxHashMap<FileId, &WholeDef> =
             run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (FileId(def.file), def)).collect();
-        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
-            let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
-            if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {
-                *told = def.order(*writes).known > 0;
+        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !reported.is_empty()) {
+            let def = reported.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
+            if let (Role::Data { writes, reported, .. }, Some(def)) = (role, def) {
+                *reported = def.order(*writes).known > 0;
             }
         }
         let runs = vec![SmallRun::default(); roles.len()];
@@ -108,7 +108,7 @@ impl Current {
             let taken = self.going_on(calls.part(from, count), (role, place), least);
             from += taken;
             if taken == 0 {
-                // Calls that break the pattern rarely occur alone: several are processed one by one before processing in bulk is tried
+                // Calls that break the pattern rarely occur alone: several are processed one at a time before processing in bulk is tried
                 // again.
                 let some = calls.part(from, count.min(from + IN_VAIN));
                 some.rows().for_each(|row| self.row(&row, (role, place), least));
@@ -119,7 +119,7 @@ impl Current {
 
     /// Adds the first calls of `calls` in bulk while they continue the access pattern; returns how many were added.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
-        let Role::Data { writes, requests, nested, told } = role else { return 0 };
+        let Role::Data { writes, requests, nested, reported } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))
         else {
             return 0;
@@ -136,7 +136,7 @@ impl Current {
         };
         let taken = slot.bytes_that_go_on(calls, writes, self.thread, &lengths);
         if requests && taken > 0 {
-            slot.requests_that_go_on(run, calls.part(0, taken), (writes, told, small), self.number, least);
+            slot.requests_that_go_on(run, calls.part(0, taken), (writes, reported, small), self.number, least);
         }
         taken
     }
@@ -154,11 +154,11 @@ impl Current {
                 slot.written.clear();
             }
             Role::Caller(caller) => slot.call_returned(caller, row),
-            Role::Data { writes, requests, nested, told } => {
+            Role::Data { writes, requests, nested, reported } => {
                 let Some(run) = self.runs.get_mut(row.stream.index()) else { return };
                 let before = slot.read.len() + slot.written.len();
                 if requests {
-                    slot.request(run, row, (writes, told), self.number, least);
+                    slot.request(run, row, (writes, reported), self.number, least);
                 }
                 if nested && !writes {
                     slot.add_inside(row);

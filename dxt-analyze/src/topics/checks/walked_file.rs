@@ -78,7 +78,7 @@ impl WalkedFile {
         if writes { &mut self.sums.written } else { &mut self.sums.read }.merge(&sum);
     }
 
-    /// Adds one read or write to the request statistics: its size, and its position relative to the previous one. `told`: true if another
+    /// Adds one read or write to the request statistics: its size, and its position relative to the previous one. `reported`: true if another
     /// tool (Darshan) has counted the order of accesses already.
     // Called for every call that does not continue the one before.
     #[inline(always)]
@@ -86,7 +86,7 @@ impl WalkedFile {
         &mut self,
         run: &mut SmallRun,
         row: &Row,
-        (writes, told): (bool, bool),
+        (writes, reported): (bool, bool),
         process: ProcessId,
         least: &Thresholds,
     ) {
@@ -106,7 +106,7 @@ impl WalkedFile {
             }
             None => run.finish(sums, process, least.small_request_bytes),
         }
-        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !told), last) {
+        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !reported), last) {
             if let Some((begin, end)) = *last {
                 sums.placed += 1;
                 if offset < end && offset != begin {
@@ -124,15 +124,15 @@ impl WalkedFile {
         &mut self,
         run: &mut SmallRun,
         calls: Stretch<'_>,
-        (writes, told, small): (bool, bool, bool),
+        (writes, reported, small): (bool, bool, bool),
         process: ProcessId,
         least: &Thresholds,
     ) {
         let count = calls.start.len();
         let between = calls.part(2, count.saturating_sub(1).max(2));
-        calls.part(0, count.min(2)).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+        calls.part(0, count.min(2)).rows().for_each(|row| self.request(run, &row, (writes, reported), process, least));
         let sums = self.sums.direction(writes);
-        sums.placed += if told { 0 } else { between.start.len() as u64 };
+        sums.placed += if reported { 0 } else { between.start.len() as u64 };
         if small && !between.start.is_empty() {
             let mut sum = Calls::default();
             for row in between.rows() {
@@ -146,7 +146,10 @@ impl WalkedFile {
             run.go_on(calls.part(1, count - 1), &sum);
         }
         if count > 2 {
-            calls.part(count - 1, count).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+            calls
+                .part(count - 1, count)
+                .rows()
+                .for_each(|row| self.request(run, &row, (writes, reported), process, least));
         }
     }
 

@@ -59,8 +59,8 @@ impl Matched {
             (kept, sum)
         };
         let ((one, of_one), (two, of_two)) = (with_data(&self.gone, &before), with_data(&self.new, &after));
-        let alike = (of_one - of_two).abs() <= SET_BYTES * of_one.max(of_two);
-        if one.is_empty() || two.is_empty() || one.len() == two.len() || !alike {
+        let similar = (of_one - of_two).abs() <= SET_BYTES * of_one.max(of_two);
+        if one.is_empty() || two.is_empty() || one.len() == two.len() || !similar {
             return;
         }
         self.gone.retain(|place| !one.contains(place));

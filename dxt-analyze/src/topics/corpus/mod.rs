@@ -33,7 +33,7 @@ mod workers;
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
-pub use view::corpus as verb;
+pub use view::corpus as run;
 
 pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
 pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};

@@ -12,8 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum relative difference in calls, and in bytes, between runs that count as doing the same work.
-const ALIKE: f64 = 0.05;
-/// Random variation in the number of calls, per rank, that is tolerated besides [`ALIKE`].
+const SIMILAR: f64 = 0.05;
+/// Random variation in the number of calls, per rank, that is tolerated besides [`SIMILAR`].
 const CHANCE_CALLS: u64 = 4;
 /// Assumed size, in bytes, of a call that occurs by chance.
 const CHANCE_BYTES: u64 = 1024;
@@ -130,7 +130,7 @@ impl OfProgram {
         let [calls, bytes] = cell(paces, ranks);
         let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));
         let near = around.filter_map(|cell| self.cells.get(&cell)).flatten().copied();
-        let takes = |at: &usize| self.groups[*at].runs.first().is_some_and(|(_, one)| alike(one, paces, ranks));
+        let takes = |at: &usize| self.groups[*at].runs.first().is_some_and(|(_, one)| similar(one, paces, ranks));
         near.filter(takes).min()
     }
 
@@ -187,8 +187,8 @@ impl Groups {
 }
 
 /// True if two runs did the same work: their numbers of calls and bytes differ little.
-fn alike(one: &Paces, two: &Paces, ranks: u64) -> bool {
-    let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * ALIKE + chance as f64;
+fn similar(one: &Paces, two: &Paces, ranks: u64) -> bool {
+    let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * SIMILAR + chance as f64;
     let chance = chance(ranks);
     one.work.iter().zip(&two.work).all(|((_, a), (_, b))| {
         near(a.calls, b.calls, chance) && near(a.bytes, b.bytes, chance.saturating_mul(CHANCE_BYTES))
@@ -261,7 +261,7 @@ mod tests {
             // Small and large runs, and some that nearly did the same work.
             let calls = (number * 7919 % 601).pow(2) / 11;
             let run = run("/app", 0, calls);
-            let expected = firsts.iter().position(|first| alike(first, &run.paces, 1));
+            let expected = firsts.iter().position(|first| similar(first, &run.paces, 1));
             assert_eq!(groups.find(&run.paces, 1), expected, "{calls}");
             if expected.is_none() {
                 firsts.push(run.paces.clone());

@@ -137,9 +137,9 @@ impl Reading {
 /// Fails if an input line is not a request.
 pub(super) fn work(reading: &Reading) -> Result<()> {
     // A panic aborts the process, as in release builds: a thread that unwinds would leave its job without an answer.
-    let told = std::panic::take_hook();
+    let reported = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |what| {
-        told(what);
+        reported(what);
         std::process::abort();
     }));
     say(READY);

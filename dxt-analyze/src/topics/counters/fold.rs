@@ -124,7 +124,7 @@ impl Sums {
     fn process(&mut self, run: &Run, current: Current) {
         let Some(process) = run.process(current.number) else { return };
         // Counts by another tool (Darshan) over all accesses replace those derived from segments.
-        let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
+        let reported: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
             .map(|def| ((FileId(def.file), def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
             .collect();
@@ -138,13 +138,14 @@ impl Sums {
                 *known = known.saturating_add(missing.counters.ordered());
             }
         }
-        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !told.contains_key(key)) {
+        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !reported.contains_key(key)) {
             self.profiles.entry(key).or_default().merge(&profile);
         }
-        for def in process.profiles.iter().filter(|def| !told.contains_key(&(FileId(def.file), def.layer))) {
+        for def in process.profiles.iter().filter(|def| !reported.contains_key(&(FileId(def.file), def.layer))) {
             self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
         }
-        for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !told.contains_key(key)) {
+        for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !reported.contains_key(key))
+        {
             let profile = self.profiles.entry(key).or_default();
             profile.memory_known = profile.memory_known.saturating_add(known);
             profile.memory_unaligned = profile.memory_unaligned.saturating_add(unaligned);
@@ -165,7 +166,7 @@ impl Sums {
             let op = run.op(stream);
             let writes = op.class == Some(OpClass::Write);
             if let (Some(layer), true, false) = (op.layer, op.is_data(), stream.failed)
-                && !told.get(&(stream.file, layer)).is_some_and(|told| told[usize::from(writes)])
+                && !reported.get(&(stream.file, layer)).is_some_and(|reported| reported[usize::from(writes)])
             {
                 let order = Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
                 self.orders.entry((stream.file, layer, writes, stream.within())).or_default().merge(&order);

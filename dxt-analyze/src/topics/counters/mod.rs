@@ -25,7 +25,7 @@ pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::counters as verb;
+pub use view::counters as run;
 
 pub use fold::Fold;
 pub use result::{Characterization, characterize};

@@ -188,23 +188,23 @@ impl Analysis for Steps {
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
                     // Consecutive calls usually have the same stride: they are added in one step.
-                    let mut alike = (Some(0), 0);
+                    let mut similar = (Some(0), 0);
                     for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
                         if offset < 0 {
                             continue;
                         }
                         if let Some(end) = last {
                             let stride = offset.checked_sub(*end);
-                            if stride != alike.0 {
-                                strides.add(alike.0, alike.1);
-                                alike = (stride, 0);
+                            if stride != similar.0 {
+                                strides.add(similar.0, similar.1);
+                                similar = (stride, 0);
                             }
-                            alike.1 += 1;
+                            similar.1 += 1;
                         }
                         *last = Some(offset.saturating_add_unsigned(length));
                         aligned.add(offset.unsigned_abs(), alignment);
                     }
-                    strides.add(alike.0, alike.1);
+                    strides.add(similar.0, similar.1);
                     if aligned.known > 0 {
                         partial.aligned.entry(form).or_default().merge(&aligned);
                     }

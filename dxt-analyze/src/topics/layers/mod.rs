@@ -38,6 +38,6 @@ mod whole;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::layers as verb;
+pub use view::layers as run;
 
 pub use codes::CODES;

@@ -74,7 +74,7 @@ pub struct Partial {
     calls: Followed<Key, Calls>,
     process: ProcessId,
     /// Time of each process in MPI synchronization calls, ns.
-    meeting: FxHashMap<ProcessId, u64>,
+    sync_point: FxHashMap<ProcessId, u64>,
     /// Number of collective calls that the current process has made so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
     /// Copy of [`Arrivals::unsure`]; `ranks` is copied as well.
@@ -88,7 +88,7 @@ pub struct Waits {
     /// Time that each process waits in collective MPI-IO calls for the last rank, ns.
     pub by_process: FxHashMap<ProcessId, u64>,
     /// Time of each process in MPI synchronization calls, ns.
-    pub meeting: FxHashMap<ProcessId, u64>,
+    pub sync_point: FxHashMap<ProcessId, u64>,
     /// Sampling factor n: one in n collective operations was tracked.
     pub one_in: u64,
 }
@@ -112,7 +112,7 @@ impl Partial {
                 }
             }
         }
-        Waits { by_process, meeting: self.meeting, one_in }
+        Waits { by_process, sync_point: self.sync_point, one_in }
     }
 }
 
@@ -123,7 +123,7 @@ impl Analysis for Arrivals {
         Partial {
             calls: Followed::with_limit(self.limit),
             process: ProcessId::NONE,
-            meeting: FxHashMap::default(),
+            sync_point: FxHashMap::default(),
             numbers: FxHashMap::default(),
             unsure: self.unsure.clone(),
             ranks: self.ranks,
@@ -143,7 +143,7 @@ impl Analysis for Arrivals {
             let own =
                 block.rows().filter(|row| row.stream.may_meet() && block.process.stream(row.stream.any()).is_some());
             let time = own.map(|row| row.duration_ns()).sum::<Sum>().get();
-            let sum = partial.meeting.entry(block.number).or_default();
+            let sum = partial.sync_point.entry(block.number).or_default();
             *sum = sum.saturating_add(time);
         }
         let collective = self.of(block.number);
@@ -166,8 +166,8 @@ impl Analysis for Arrivals {
 
     fn merge(&self, into: &mut Partial, other: Partial) {
         into.calls.merge(other.calls);
-        for (process, ns) in other.meeting {
-            let sum = into.meeting.entry(process).or_default();
+        for (process, ns) in other.sync_point {
+            let sum = into.sync_point.entry(process).or_default();
             *sum = sum.saturating_add(ns);
         }
     }

@@ -142,8 +142,8 @@ impl Ledger {
         for (((number, process), sums), last) in run.numbered_processes().zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
             let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
-            let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
-            let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
+            let sync_point = waits.sync_point.get(&number).copied().unwrap_or_default().saturating_add(folded);
+            let parts = Parts { meeting_ns: sync_point, ..sums.divided(waiting) };
             // A reduced record covers ranks that have rows of their own: it adds to their time in calls, not to their run time.
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);

@@ -18,6 +18,6 @@ pub mod worst;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::outliers as verb;
+pub use view::outliers as run;
 
 pub use codes::CODES;

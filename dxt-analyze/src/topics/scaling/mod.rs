@@ -23,4 +23,4 @@ pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
 pub use result::{Group, Scaling};
-pub use view::scaling as verb;
+pub use view::scaling as run;

@@ -38,4 +38,4 @@ mod words;
 pub use args::{Args, Files, Level, Notation, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::signatures as verb;
+pub use view::signatures as run;

@@ -74,7 +74,7 @@ impl Apart {
     }
 }
 
-/// Number of calls processed one by one after an unexpected call, before processing in bulk is tried again.
+/// Number of calls processed one at a time after an unexpected call, before processing in bulk is tried again.
 const IN_VAIN: usize = 8;
 
 /// Analysis that recognises the signatures of a run.
@@ -220,7 +220,7 @@ impl Analysis for Signing {
 }
 
 impl Signing {
-    /// Processes calls one by one, without the fast path.
+    /// Processes calls one at a time, without the fast path.
     fn take_each(&self, current: &mut Current, apart: &mut Apart, block: &Block<'_>, calls: Stretch<'_>) {
         for row in calls.rows() {
             let (place, access) = match current.reading.take(&current.places, block, &row) {

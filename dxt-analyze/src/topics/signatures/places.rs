@@ -2,7 +2,7 @@
 //! its process is called its place.
 
 use super::order::ByStart;
-use super::views::{State, Told, Views, told};
+use super::views::{Reported, State, Views, reported};
 use crate::model::{FileId, Op, Origin, Process, Run, Stream, StreamIx, Within};
 use crate::scan::{Block, Row};
 use crate::topics::layers::parts::Form;
@@ -20,7 +20,7 @@ enum Member {
     /// Reads or writes that belong to the signature with the first index, on a file with MPI file views (second index; see [`Views`]).
     Viewed(u32, u32),
     /// Calls that change the MPI file view of the file with this index.
-    Tells(u32, Told),
+    Tells(u32, Reported),
 }
 
 /// Signatures of a process: each stream belongs to the signature of its file, interface and caller.
@@ -55,8 +55,8 @@ impl Places {
         let member = |stream: &Stream| {
             let op = run.op(stream);
             let viewed = views.number(stream.file);
-            if let Some(told) = told(op, stream).filter(|_| stream.chosen) {
-                return viewed.map_or(Member::None, |number| Member::Tells(number, told));
+            if let Some(reported) = reported(op, stream).filter(|_| stream.chosen) {
+                return viewed.map_or(Member::None, |number| Member::Tells(number, reported));
             }
             let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Member::None };
             let key = (stream.file, layer, stream.within());
@@ -121,8 +121,8 @@ impl Reading {
                 let known = self.state.apply(block.run, number, &mut access);
                 Taken::Access(place, access, known)
             }),
-            Member::Tells(number, told) => {
-                self.state.tell(&places.views, number, told, row.offset);
+            Member::Tells(number, reported) => {
+                self.state.tell(&places.views, number, reported, row.offset);
                 Taken::Nothing
             }
         }

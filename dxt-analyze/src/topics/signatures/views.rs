@@ -28,18 +28,18 @@ pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
 
 /// Kind of call that changes the file view in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Reported {
     Opened,
     Closed,
     Set,
 }
 
 /// Returns the effect of a call on views; `None` unless it is a successful MPI-IO open, close or set_view.
-pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
+pub(super) fn reported(op: &Op, stream: &Stream) -> Option<Reported> {
     match op.class.filter(|_| op.layer == Some(Layer::Mpiio) && !stream.failed)? {
-        OpClass::Open => Some(Told::Opened),
-        OpClass::Close => Some(Told::Closed),
-        OpClass::Metadata if op.name == "set_view" => Some(Told::Set),
+        OpClass::Open => Some(Reported::Opened),
+        OpClass::Close => Some(Reported::Closed),
+        OpClass::Metadata if op.name == "set_view" => Some(Reported::Set),
         _ => None,
     }
 }
@@ -93,7 +93,7 @@ pub(super) struct Views {
 impl Views {
     pub(super) fn of(run: &Run, process: &Process) -> Self {
         let mut out = Self::default();
-        let set = |stream: &&Stream| told(run.op(stream), stream) == Some(Told::Set);
+        let set = |stream: &&Stream| reported(run.op(stream), stream) == Some(Reported::Set);
         let mut defs: FxHashMap<u32, Vec<&ViewDef>> = FxHashMap::default();
         for def in &process.views {
             defs.entry(def.file).or_default().push(def);
@@ -136,8 +136,8 @@ impl OfFile {
             Set { until, kind, first: def.first }
         };
         let all: Vec<Set> = views.iter().map(one).collect();
-        let alike = all.windows(2).all(|pair| matches!(pair, [a, b] if (a.kind, a.first) == (b.kind, b.first)));
-        Self(if alike || in_order(run, process, file) { all } else { Vec::new() })
+        let similar = all.windows(2).all(|pair| matches!(pair, [a, b] if (a.kind, a.first) == (b.kind, b.first)));
+        Self(if similar || in_order(run, process, file) { all } else { Vec::new() })
     }
 
     fn set(&self, number: u64) -> Option<&Set> {
@@ -147,7 +147,7 @@ impl OfFile {
 
 /// True if all set_view calls on the file are recorded and made by one thread, so that their sequence number identifies the view.
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
-    let is = |stream: &&Stream| stream.file == file && told(run.op(stream), stream) == Some(Told::Set);
+    let is = |stream: &&Stream| stream.file == file && reported(run.op(stream), stream) == Some(Reported::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
     let mask = ids().fold(0, |mask, id| mask | 1_u64 << (id % 64));
     let of_sets = process.blocks.iter().filter(|block| block.head.stream_mask & mask != 0);
@@ -162,21 +162,21 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
 pub(super) struct State(Vec<Now>);
 
 impl State {
-    /// Updates the view in force on the file with index `number` after a call of kind `told`.
-    pub(super) fn tell(&mut self, views: &Views, number: u32, told: Told, offset: i64) {
+    /// Updates the view in force on the file with index `number` after a call of kind `reported`.
+    pub(super) fn tell(&mut self, views: &Views, number: u32, reported: Reported, offset: i64) {
         let (Some(now), Some(of)) = (self.0.get_mut(number as usize), views.of.get(number as usize)) else { return };
-        match told {
-            Told::Opened => {
+        match reported {
+            Reported::Opened => {
                 now.open = now.open.saturating_add(1);
                 now.several |= now.open > 1;
                 now.kind = As::Plain;
             }
-            Told::Closed => {
+            Reported::Closed => {
                 now.open = now.open.saturating_sub(1);
                 now.several &= now.open > 0;
                 now.kind = As::Unknown;
             }
-            Told::Set => {
+            Reported::Set => {
                 let set = of.set(now.calls);
                 now.calls += 1;
                 now.kind = set.map_or(As::Unknown, |set| set.kind);

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_from_one_node_are_told_apart() {
+    fn writes_from_one_node_are_distinguished() {
         // Processes 0 and 1 share a node.
         let local = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES, &mut Rooms::default()).unwrap();
         assert_eq!((local.process_count, local.between_nodes), (2, None));
@@ -379,8 +379,8 @@ mod tests {
             let node = |write: &Write| NODES[write.process.index()];
             let between =
                 all.iter().filter(|a| all.iter().any(|b| node(b) != node(a) && b.start < a.end && a.start < b.end));
-            let told = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);
-            assert_eq!(told, between.count() as u64, "{of:?}");
+            let reported = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);
+            assert_eq!(reported, between.count() as u64, "{of:?}");
         }
     }
 }

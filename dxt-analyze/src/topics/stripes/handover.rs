@@ -58,14 +58,14 @@ impl Handovers {
         let of = self.0.entry(file).or_default();
         let mut last = None;
         // Successive writes mostly have one size class, which is then looked up only once.
-        for alike in writes.chunk_by(|one, next| one.size == next.size) {
+        for similar in writes.chunk_by(|one, next| one.size == next.size) {
             let mut sum = OfSize::default();
-            for write in alike {
+            for write in similar {
                 let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
                 let passed = last.replace(node).is_some_and(|last| last != node);
                 if passed { &mut sum.passed } else { &mut sum.kept }.add(write);
             }
-            if let Some(first) = alike.first() {
+            if let Some(first) = similar.first() {
                 let of = of.entry(first.size).or_default();
                 of.passed.join(&sum.passed);
                 of.kept.join(&sum.kept);

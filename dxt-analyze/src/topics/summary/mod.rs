@@ -15,4 +15,4 @@ pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::summary as verb;
+pub use view::summary as run;

@@ -252,8 +252,8 @@ fn accesses(summary: &Summary) -> Table {
     let aligned = |row: &FileProfile| if row.alignment > 0 { row.accesses } else { 0 };
     let time = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Duration(slowest.duration));
     let bytes = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Count(slowest.bytes));
-    let told = summary.profiles.iter().any(tells_accesses);
-    let mut table = Table::of("profiles", "", summary.profiles.iter().filter(|_| told))
+    let reported = summary.profiles.iter().any(tells_accesses);
+    let mut table = Table::of("profiles", "", summary.profiles.iter().filter(|_| reported))
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))

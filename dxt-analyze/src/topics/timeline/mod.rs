@@ -31,4 +31,4 @@ pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::timeline as verb;
+pub use view::timeline as run;

@@ -9,4 +9,4 @@ mod view;
 pub use args::Args;
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::toy as verb;
+pub use view::toy as run;

@@ -7,7 +7,7 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Aggregators that would do at least where there is one, on however few nodes: a process alone seldom has all that its node gets.
@@ -42,7 +42,7 @@ pub(super) fn claim(
     for (index, entry) in theirs.iter().filter(|(_, entry)| entry.size > SMALL) {
         by.entry((entry.file, entry.class)).or_default().push((*index, entry));
     }
-    let (mut shortened, mut low, mut high) = (Shortened::new(), 0.0, 0.0);
+    let (mut savings, mut low, mut high) = (Savings::new(), 0.0, 0.0);
     for ((file, class), entries) in by {
         let Some(who) = callers.get(&file) else { continue };
         let moved = moved(grid, (file, class), who, &entries);
@@ -52,15 +52,15 @@ pub(super) fn claim(
             let left_ns = entry.left_ns * within;
             let ns = left_ns * saved(moved.now, moved.enough, entry.spread.0);
             if ns > 0.0 {
-                shortened.push((index, ns));
+                savings.push((index, ns));
                 low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
                 high += left_ns * saved(moved.now, moved.most, entry.spread.0);
             }
         }
     }
-    let all: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let all: f64 = savings.iter().map(|(_, ns)| ns).sum();
     let range = (all > 0.0).then(|| ((low / all).min(1.0), (high / all).max(1.0)))?;
-    Some(Claim { range: Some(range), ..Claim::new(finding.clone(), shortened) })
+    Some(Claim { range: Some(range), ..Claim::new(finding.clone(), savings) })
 }
 
 /// Part of the time that is saved if `now` processes' work is that of `then`: a call lasts until the slowest of them is done, and the more there are,

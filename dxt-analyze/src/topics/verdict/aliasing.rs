@@ -18,10 +18,10 @@ const ROWS: u64 = 2;
 /// Part of what queues that is on such files.
 const MOST: f64 = 0.8;
 /// Says of queues on such files what makes them.
-pub(crate) fn told(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
+pub(crate) fn reported(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
     for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
         let mut of: BTreeMap<FileId, f64> = BTreeMap::new();
-        for (index, ns) in &claim.shortened {
+        for (index, ns) in &claim.savings {
             if let Some(entry) = grid.entries.get(*index as usize) {
                 *of.entry(entry.file).or_default() += ns;
             }

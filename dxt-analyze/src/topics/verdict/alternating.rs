@@ -1,4 +1,4 @@
-//! A program that computes and does I/O by turns, where nothing else is to blame for the time of its I/O: both could go on at once. That is
+//! A program that computes and does I/O alternately, where nothing else is to blame for the time of its I/O: both could go on at once. That is
 //! another program rather than a fault of this one, so it is worth knowing and no more.
 
 use crate::findings::{About, Code, Explains, Finding, Saving};

@@ -1,16 +1,16 @@
-//! Whether ranks take turns, rather than happen to have something to do when others do not.
+//! Whether ranks alternate, rather than happen to have something to do when others do not.
 
-use super::mended::DATA;
+use super::counterfactual::DATA;
 use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::turns;
 use rustc_hash::FxHashMap;
 
-/// Part of what they would be by chance that more than one rank are in calls at once, at most, if they take turns.
+/// Part of what they would be by chance that more than one rank are in calls at once, at most, if they alternate.
 const CARELESS: f64 = 0.5;
 /// Calls that would be beside others by chance up to which it tells nothing that fewer are; and part of the changes from one rank to another in which one begins
-/// as the other ends, from which they take turns all the same.
+/// as the other ends, from which they alternate all the same.
 const FEW_BY_CHANCE: f64 = 5.0;
 const HANDED_ON: f64 = 0.5;
 

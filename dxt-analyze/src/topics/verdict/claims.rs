@@ -1,16 +1,16 @@
-//! Which calls a finding explains, and what would be left of them if what it says were mended. What is slow, uneven, queued, locked or late
+//! Which calls a finding explains, and what would be left of them if what it says were counterfactual. What is slow, uneven, queued, locked or late
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
 use super::aggregators;
 use super::by_turns::takes_turns;
-use super::mended::{DATA, Mended, OF_SHARED, OF_THE_PROGRAM, rule};
+use super::counterfactual::{Counterfactual, DATA, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::replay::{Shortened, turns};
+use crate::topics::causes::replay::{Savings, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Part of the time in which any process works that would be saved at least if ranks work by turns.
+/// Part of the time in which any process works that would be saved at least if ranks work alternately.
 const BY_TURNS: f64 = 0.4;
 /// The same inside MPI-IO, where aggregators come one after another a little, however well all goes.
 const BY_TURNS_INSIDE: f64 = 0.6;
@@ -46,7 +46,7 @@ pub(crate) struct Mending<'g, 'a> {
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
     /// By file and class: bytes that the program asked of MPI-IO, and bytes that were moved inside.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
-    /// By entry: what its calls take beyond their like, ns, since a rank, target or moment is slow or single calls are: other requests would meet
+    /// By entry: what its calls take beyond their peers, ns, since a rank, target or moment is slow or single calls are: other requests would meet
     /// that as well.
     beyond: Vec<f64>,
     /// By file, class and size: what the fastest calls take, ns.
@@ -142,10 +142,13 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         // That processes wait for locks says more.
-        if rule.mended == Mended::Parallel && finding.code == Code::SERIALISED && turns::are_of_locks(self.grid) {
+        if rule.counterfactual == Counterfactual::Parallel
+            && finding.code == Code::SERIALISED
+            && turns::are_of_locks(self.grid)
+        {
             return None;
         }
-        if rule.mended == Mended::Parallel {
+        if rule.counterfactual == Counterfactual::Parallel {
             let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
@@ -157,48 +160,48 @@ impl<'g, 'a> Mending<'g, 'a> {
             return takes_turns(self.grid, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }
-        if rule.mended == Mended::Spread {
+        if rule.counterfactual == Counterfactual::Spread {
             return aggregators::claim(self.grid, finding, &theirs, &|class| {
                 self.in_collective.get(&class).copied().unwrap_or_default()
             });
         }
-        if rule.mended == Mended::Waiting {
+        if rule.counterfactual == Counterfactual::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
-            let shortened: Shortened = theirs
+            let savings: Savings = theirs
                 .into_iter()
                 .filter(|_| finding.code == Code::BUFFER_SIZE)
-                .map(|(index, entry)| (index, self.less(Mended::Large, (index, entry), 0.0)))
+                .map(|(index, entry)| (index, self.less(Counterfactual::Large, (index, entry), 0.0)))
                 .filter(|(_, ns)| *ns > 0.0)
                 .collect();
-            let any = waiting_ns > 0.0 || !shortened.is_empty();
-            return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
+            let any = waiting_ns > 0.0 || !savings.is_empty();
+            return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
-        let small = |entry: &Entry| rule.mended != Mended::Rows || entry.size < SMALL;
+        let small = |entry: &Entry| rule.counterfactual != Counterfactual::Rows || entry.size < SMALL;
         // What it says of other files besides, it says of each by itself.
         let whose = |entry: &Entry| Some(entry.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
         for (_, entry) in theirs.iter().filter(|(_, entry)| small(entry)) {
             *all.entry(whose(entry)).or_default() += entry.left_ns;
         }
-        let unknown = if rule.mended == Mended::Random { 1.0 } else { 0.0 };
+        let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
         let cost = |entry: &Entry| {
             let (whose, time) = (whose(entry), all.get(&whose(entry)).copied().unwrap_or_default());
             let cost = whose.map_or(finding.cost_ns, |file| others.get(&file).copied().flatten());
             cost.map_or(unknown, |cost| cost as f64 / time.max(1.0)).min(1.0)
         };
-        let shortened: Shortened = theirs
+        let savings: Savings = theirs
             .into_iter()
-            .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost(entry))))
+            .map(|(index, entry)| (index, self.less(rule.counterfactual, (index, entry), cost(entry))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         // What far apart reads of some length take may be for their bytes, and the run has none that tell.
         let short = |(index, _): &&(u32, f64)| self.grid.entries.get(*index as usize).is_none_or(|of| of.size < SMALL);
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
-        let all = sum(&mut shortened.iter());
-        let far = matches!(rule.mended, Mended::Random | Mended::Apart);
-        let is_guess = far && sum(&mut shortened.iter().filter(short)) * 2.0 < all;
+        let all = sum(&mut savings.iter());
+        let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
+        let is_guess = far && sum(&mut savings.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
-        (!shortened.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), shortened) })
+        (!savings.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), savings) })
     }
 
     /// Files of which a finding says the same without naming them, and what that costs on each, ns.
@@ -246,25 +249,33 @@ impl<'g, 'a> Mending<'g, 'a> {
     }
 
     /// Time that would be gone of an entry, ns.
-    fn less(&self, mended: Mended, (index, entry): (u32, &Entry), cost: f64) -> f64 {
+    fn less(&self, counterfactual: Counterfactual, (index, entry): (u32, &Entry), cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
-        match mended {
-            Mended::Tiny if entry.size > TINY => 0.0,
-            Mended::Large | Mended::Tiny if self.whole.has(entry) => 0.0,
-            Mended::Large | Mended::Tiny if entry.size < SMALL => self.if_large(index, entry),
-            Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting | Mended::Spread => 0.0,
+        match counterfactual {
+            Counterfactual::Tiny if entry.size > TINY => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(entry) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if entry.size < SMALL => self.if_large(index, entry),
+            Counterfactual::Large
+            | Counterfactual::Tiny
+            | Counterfactual::Parallel
+            | Counterfactual::Waiting
+            | Counterfactual::Spread => 0.0,
             // In what order HDF5 reads its own small pieces is nothing that a program decides.
-            Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            Counterfactual::Random
+                if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) =>
+            {
+                0.0
+            }
             // Nor does it gather what HDF5 writes by itself: chunks and caches do.
-            Mended::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            Counterfactual::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // A file that is in the page cache as a whole is read in any order.
-            Mended::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
-            Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
-            Mended::Random | Mended::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
-            Mended::Apart => self.if_large(index, entry).max(0.0),
-            Mended::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
-            Mended::Handover => (time - self.alone(entry) * calls) * cost,
-            Mended::Shared => {
+            Counterfactual::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
+            Counterfactual::Rows => self.less(Counterfactual::Large, (index, entry), 0.0).max(0.0) * cost,
+            Counterfactual::Random | Counterfactual::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
+            Counterfactual::Apart => self.if_large(index, entry).max(0.0),
+            Counterfactual::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
+            Counterfactual::Handover => (time - self.alone(entry) * calls) * cost,
+            Counterfactual::Shared => {
                 let alone = self.alone(entry);
                 let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
                 let readers = self.readers.get(&entry.file).copied().unwrap_or(1).max(1) as f64;
@@ -272,12 +283,12 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
                 if waits { by_parts.max((time - alone * calls) * first) } else { by_parts }
             }
-            Mended::Once => {
+            Counterfactual::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
             }
-            Mended::Quick => time - calls * QUICK_NS,
-            Mended::Asked => {
+            Counterfactual::Quick => time - calls * QUICK_NS,
+            Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
                 // Who asked for no reads at all reads only to write, and locks for that.
                 if asked == 0 {
@@ -288,7 +299,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                     0.0
                 }
             }
-            Mended::ByCost => time * cost,
+            Counterfactual::ByCost => time * cost,
         }
     }
 }

@@ -15,13 +15,13 @@ const GO_BACK: f64 = 0.3;
 pub(super) fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
     let file = |index: &u32| grid.entries.get(*index as usize).map(|entry| entry.file);
-    let files: BTreeSet<FileId> = header.shortened.iter().filter_map(|(index, _)| file(index)).collect();
+    let files: BTreeSet<FileId> = header.savings.iter().filter_map(|(index, _)| file(index)).collect();
     let writes =
         grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && files.contains(&entry.file));
     let all = writes.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
     let calls = header.finding.about.calls.unwrap_or(0);
     let time = |counts: &dyn Fn(&u32) -> bool| {
-        claim.shortened.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
+        claim.savings.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
     };
     let on_them = time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * MOST;
     claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
@@ -31,8 +31,8 @@ pub(super) fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> 
 pub(super) fn without_header(mut claim: Claim, causes: &[Claim]) -> Option<Claim> {
     let header = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
     if let Some(header) = header.filter(|_| claim.finding.code == Code::SMALL_WRITES) {
-        let theirs: BTreeSet<u32> = header.shortened.iter().map(|(index, _)| *index).collect();
-        claim.shortened.retain(|(index, _)| !theirs.contains(index));
+        let theirs: BTreeSet<u32> = header.savings.iter().map(|(index, _)| *index).collect();
+        claim.savings.retain(|(index, _)| !theirs.contains(index));
     }
-    (!claim.shortened.is_empty() || claim.waiting_ns > 0.0).then_some(claim)
+    (!claim.savings.is_empty() || claim.waiting_ns > 0.0).then_some(claim)
 }

@@ -94,16 +94,16 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
     }
     super::wanted::joined(&mut claims, &mut patterns);
-    super::aliasing::told(grid, &mut claims, &whole.stripes.result.files);
-    super::interleaved::told(&mut claims, &mut patterns, &whole.stripes.result.files);
+    super::aliasing::reported(grid, &mut claims, &whole.stripes.result.files);
+    super::interleaved::reported(&mut claims, &mut patterns, &whole.stripes.result.files);
     patterns = super::scratch::joined(grid, patterns);
-    // The last of those that take turns comes last, and waits for a message meanwhile.
+    // The last of those that alternate comes last, and waits for a message meanwhile.
     let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
     let always = patterns.iter().any(takes_turns);
     if always || claims.iter().any(takes_turns) {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
-    // What is so in some phases only is told where it is not so on the whole.
+    // What is so in some phases only is reported where it is not so on the whole.
     claims.retain(|claim| !(always && takes_turns(claim)));
     let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| OF_ONE_FILE.contains(&claim.finding.code));
@@ -111,8 +111,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(grid.run, claims);
     let (mut cards, left) = weigh(grid, claims, least);
-    let told = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
-    if !cards.iter().any(told) {
+    let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
+    if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
     }
     // What is computed for too long is no matter of I/O.
@@ -128,9 +128,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    let told = |card: &Card| io_matters && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
-    let mut findings: Vec<Weighed> =
-        cards.into_iter().map(|card| (told(&card), card)).map(|(told, card)| weighed(card, told, &facts)).collect();
+    let reported = |card: &Card| io_matters && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
+    let mut findings: Vec<Weighed> = cards
+        .into_iter()
+        .map(|card| (reported(&card), card))
+        .map(|(reported, card)| weighed(card, reported, &facts))
+        .collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         let general = is_general(weighed.finding.code);
@@ -163,12 +166,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
-/// Causes that are told of a file, and may be those of others as well.
+/// Causes that are reported of a file, and may be those of others as well.
 const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
 /// Whether two claims say the same of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
-    one.finding.is_same(&other.finding) && !one.shortened.is_empty() && one.shortened == other.shortened
+    one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
 /// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.
@@ -177,7 +180,7 @@ const AS_MUCH: f64 = 0.8;
 /// Whether a finding of all small requests is for the most part of those that a cause of the same code is of.
 fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
-    let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
+    let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();
     let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * AS_MUCH;
     [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
 }

@@ -1,6 +1,6 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
-//! * [`claims`]: which calls a finding of another topic explains, and what would be left of them: [`mended`] by code, by [`of_files`]: what is known of calls, and [`by_turns`]: of ranks.
+//! * [`claims`]: which calls a finding of another topic explains, and what would be left of them: [`counterfactual`] by code, by [`of_files`]: what is known of calls, and [`by_turns`]: of ranks.
 //! * [`aggregators`]: what more of them would save.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
@@ -10,8 +10,8 @@
 //! * [`one_stripe`]: a shared file on one storage target, where nothing is odd.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`overlap`]: asynchronous operations that nothing overlaps.
-//! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
-//! * [`threads`]: threads that take turns.
+//! * [`alternating`]: I/O and computing alternately, where nothing else is to blame.
+//! * [`threads`]: threads that alternate.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`header`]: writes that are those of a header; [`mapped`]: files that no call reads or writes.
 //! * [`severity`]: how much a finding is worth at most; [`rest`]: what none explains.
@@ -23,6 +23,7 @@ mod aliasing;
 pub(crate) mod alternating;
 mod by_turns;
 pub(crate) mod claims;
+mod counterfactual;
 pub(crate) mod gathered;
 mod header;
 mod interleaved;
@@ -30,7 +31,6 @@ mod job_line;
 pub(crate) mod joined;
 pub(crate) mod judge;
 mod mapped;
-mod mended;
 mod of_files;
 mod one_stripe;
 pub(crate) mod outside;

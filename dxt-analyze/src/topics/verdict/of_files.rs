@@ -1,6 +1,6 @@
 //! What is known of the calls on each file of a run.
 
-use super::mended::DATA;
+use super::counterfactual::DATA;
 use super::weigh::is_longer;
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
@@ -80,7 +80,7 @@ pub(super) fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
 pub(super) fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
     let mut out = vec![0.0; grid.entries.len()];
     let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;
-    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.shortened);
+    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.savings);
     for (index, ns) in theirs {
         if let Some(of) = out.get_mut(*index as usize) {
             *of += ns;

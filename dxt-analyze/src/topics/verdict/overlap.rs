@@ -78,14 +78,14 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
         let computes = *computes.get(&(run.node(process), process.pid, process.rank))? as f64;
         Some((computes / kept.all).min(1.0))
     };
-    let mut shortened = Vec::new();
+    let mut savings = Vec::new();
     let mut unseen: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is_wait(entry)) {
         let Some(part) = part(entry.process) else { continue };
-        // What takes far longer than its like is a matter of its own.
+        // What takes far longer than its peers is a matter of its own.
         let kept = entry.left_ns - entry.beyond_ns(1.0);
         if entry.leaf {
-            shortened.push((index, kept * part));
+            savings.push((index, kept * part));
         } else {
             *unseen.entry(entry.process).or_default() += kept * part;
         }
@@ -95,7 +95,7 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     }
     let waiting_ns = unseen.values().sum::<f64>() / ledger.processes.max(1) as f64;
     let finding = finding(run, &by, &sum);
-    Some(Claim { waiting_ns, ..Claim::new(finding, shortened) })
+    Some(Claim { waiting_ns, ..Claim::new(finding, savings) })
 }
 
 /// Files that processes use split collective calls on: where these do their work, in the call that begins them, in the one that ends them, or between,

@@ -21,9 +21,9 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let file = |index: u32| grid.entries.get(index as usize).map_or(FileId::NONE, |entry| entry.file);
     let is_on = |one: usize, other: usize| {
         let (Some(one), Some(other)) = (claims.get(one), claims.get(other)) else { return false };
-        let theirs: BTreeSet<FileId> = other.shortened.iter().map(|(index, _)| file(*index)).collect();
-        let all: f64 = one.shortened.iter().map(|(_, ns)| ns).sum();
-        let both = one.shortened.iter().filter(|(index, _)| theirs.contains(&file(*index)));
+        let theirs: BTreeSet<FileId> = other.savings.iter().map(|(index, _)| file(*index)).collect();
+        let all: f64 = one.savings.iter().map(|(_, ns)| ns).sum();
+        let both = one.savings.iter().filter(|(index, _)| theirs.contains(&file(*index)));
         both.map(|(_, ns)| ns).sum::<f64>() >= all * SAME_FILES
     };
     if !is_on(over, back) || !is_on(back, over) {
@@ -37,7 +37,7 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
         let words = scratch_data(&finding.title, &read.finding.title, evidence);
         (finding.title, finding.evidence, finding.hint) = (words.title, words.evidence, words.hint);
         finding.cost_ns = finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
-        claim.shortened.extend(read.shortened);
+        claim.savings.extend(read.savings);
     }
     claims
 }

@@ -108,7 +108,7 @@ fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
 /// Share of the time in calls from which the largest part is named.
 const LARGE: f64 = 0.5;
 
-/// Share of the run time from which what ranks wait for each other is told beside.
+/// Share of the run time from which what ranks wait for each other is reported beside.
 const MUCH: f64 = 0.05;
 
 /// Who is waited for, where that is no matter of I/O.

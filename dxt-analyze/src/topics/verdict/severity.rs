@@ -41,11 +41,11 @@ fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
     finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 
-/// What saves nothing is worth knowing at most, and what is not to be told; where I/O does not matter, that is everything.
-pub(super) fn weighed(card: Card, told: bool, facts: &Facts<'_, '_>) -> Weighed {
+/// What saves nothing is worth knowing at most, and what is not to be reported; where I/O does not matter, that is everything.
+pub(super) fn weighed(card: Card, reported: bool, facts: &Facts<'_, '_>) -> Weighed {
     let Card { mut finding, mut also } = card;
     let damaged = finding.code == Code::DAMAGED;
-    if !damaged && (!told || saves(&finding) == 0) {
+    if !damaged && (!reported || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
     let commands = of_card(facts, &finding, &also);

@@ -22,17 +22,17 @@ pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
 }
 
 fn takes(same: &mut Claim, load: &Claim, least: f64) -> bool {
-    let all: f64 = load.shortened.iter().map(|(_, ns)| ns).sum();
-    let mut by: BTreeMap<u32, f64> = same.shortened.iter().copied().collect();
-    let theirs: f64 = load.shortened.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
+    let all: f64 = load.savings.iter().map(|(_, ns)| ns).sum();
+    let mut by: BTreeMap<u32, f64> = same.savings.iter().copied().collect();
+    let theirs: f64 = load.savings.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
     if theirs < all * least {
         return false;
     }
-    for (index, ns) in &load.shortened {
+    for (index, ns) in &load.savings {
         let most = by.entry(*index).or_default();
         *most = most.max(*ns);
     }
-    same.shortened = by.into_iter().collect();
+    same.savings = by.into_iter().collect();
     true
 }
 
@@ -41,19 +41,19 @@ mod tests {
     use super::*;
     use crate::findings::{Finding, Words};
 
-    fn claim(code: Code, shortened: &[(u32, f64)]) -> Claim {
-        Claim::new(Finding::new(code, Words::default()), shortened.to_vec())
+    fn claim(code: Code, savings: &[(u32, f64)]) -> Claim {
+        Claim::new(Finding::new(code, Words::default()), savings.to_vec())
     }
 
     #[test]
     fn what_waits_for_bytes_that_all_want_is_of_these() {
-        let load = |shortened: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, shortened) };
+        let load = |savings: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, savings) };
         let mut same = [claim(Code::SAME_BYTES, &[(1, 10.0), (2, 50.0)])];
         let mut causes =
             vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0), (8, 9.0)])];
         joined(&mut causes, &mut same);
         assert_eq!(causes.len(), 1, "a target that is slow by itself stays");
-        assert_eq!(same[0].shortened, [(1, 40.0), (2, 50.0), (3, 20.0)]);
+        assert_eq!(same[0].savings, [(1, 40.0), (2, 50.0), (3, 20.0)]);
         // Others wait there, too.
         let mut causes = vec![load(&[(1, 40.0), (7, 50.0)])];
         joined(&mut causes, &mut same);

@@ -44,7 +44,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     while !claims.is_empty() {
         claims.par_iter_mut().for_each(|claim| {
             let mut has_changed = claim.finding.saving.is_none();
-            for (index, ns) in &mut claim.shortened {
+            for (index, ns) in &mut claim.savings {
                 let rest = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
                 has_changed |= rest.to_bits() != ns.to_bits();
                 *ns = rest;
@@ -53,7 +53,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 price(grid, &phases, &slots, claim);
             }
         });
-        // What only says how calls are made is told of what no cause explains.
+        // What only says how calls are made is reported of what no cause explains.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
         let causes = claims.iter().filter(enough).any(|claim| !is_general(claim.finding.code));
         let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
@@ -86,7 +86,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let Some((at, _)) = best else { break };
         let best = claims.swap_remove(at);
         let mut mine = vec![false; left.len()];
-        for (index, ns) in &best.shortened {
+        for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
                 *left -= ns;
                 mine[*index as usize] = true;
@@ -94,7 +94,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         }
         // Who waits for the same, by another rule, saves nothing more.
         let says_the_same = |claim: &Claim| {
-            waits_alike(claim, &best)
+            waits_similar(claim, &best)
                 || same_wait(claim, &best)
                 || only_says_who(claim, &mine)
                 || says_few(claim, &mine)
@@ -112,10 +112,10 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     }
     // What is left over says the same as a card whose calls it is of, or is of no weight.
     for claim in claims {
-        let whole: f64 = claim.shortened.iter().map(|(index, _)| time(grid, *index)).sum();
+        let whole: f64 = claim.savings.iter().map(|(index, _)| time(grid, *index)).sum();
         let of = |mine: &[bool]| {
             let shared =
-                claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
+                claim.savings.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
             shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
@@ -132,40 +132,40 @@ fn time(grid: &Grid<'_>, index: u32) -> f64 {
     grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
 }
 
-/// Whether stripes go from node to node by small calls of MPI-IO that ranks make one by one: what saves more of both says more.
+/// Whether stripes go from node to node by small calls of MPI-IO that ranks make one at a time: what saves more of both says more.
 fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
     let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
-    let indexes = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
+    let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     sharing
         && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
             let theirs = indexes(other);
-            let both = claim.shortened.iter().filter(|(index, _)| theirs.contains(index)).count();
-            both as f64 >= claim.shortened.len() as f64 * THE_SAME
+            let both = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).count();
+            both as f64 >= claim.savings.len() as f64 * THE_SAME
         })
 }
 
 /// Whether a claim only says who is in calls for longer, of calls of which something before says why.
 fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
-    let all: f64 = claim.shortened.iter().map(|(_, ns)| ns).sum();
-    let known: f64 = claim.shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
-    claim.finding.code == Code::TIME_IMBALANCE && !claim.shortened.is_empty() && known >= all * THE_SAME
+    let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
+    let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
+    claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
 }
 
 /// Whether a claim says that there are few aggregators of calls of which something before says so.
 fn says_few(claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
-    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
-    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
+    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
 /// Whether a claim is of where requests lie, or that they are of the same bytes again, which data sieving makes: that is no matter of the program's.
 fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
-    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     before.finding.code == Code::SIEVING
         && CODES.contains(&claim.finding.code)
-        && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
+        && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
 /// Whether the time that a buffer's rounds cost is a part of what the other says of time outside of system calls.
@@ -187,8 +187,8 @@ fn same_wait(claim: &Claim, before: &Claim) -> bool {
 }
 
 /// Whether two claims are of the same time in which ranks wait, and of nothing else.
-fn waits_alike(a: &Claim, b: &Claim) -> bool {
-    let only_waits = |claim: &Claim| claim.shortened.is_empty() && claim.waiting_ns > 0.0;
+fn waits_similar(a: &Claim, b: &Claim) -> bool {
+    let only_waits = |claim: &Claim| claim.savings.is_empty() && claim.waiting_ns > 0.0;
     only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
 }
 
@@ -201,7 +201,7 @@ pub(super) fn is_general(code: Code) -> bool {
     [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
-/// Whether a finding is of calls that take longer than their like.
+/// Whether a finding is of calls that take longer than their peers.
 pub(super) fn is_longer(code: Code) -> bool {
     const CODES: [Code; 6] =
         [Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::SLOW_FILE, Code::STALL];

@@ -50,7 +50,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
     browser.end().await;
 }
 
-/// Case of the GCRM application: 256 ranks, one file, 14 slow writes. Calls are few enough to be drawn one by one.
+/// Case of the GCRM application: 256 ranks, one file, 14 slow writes. Calls are few enough to be drawn one at a time.
 #[tokio::test]
 async fn everything_on_the_page_works_and_nothing_is_fetched() {
     if !available() {

@@ -10,7 +10,7 @@ use serde_json::json;
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 #[test]
-fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
+fn names_that_are_asked_for_again_are_reported_and_many_names_are_not() {
     let asks = |names: u64| {
         let mut one = process(-1, "n");
         for call in 0..2000_u64 {
@@ -44,7 +44,7 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
 }
 
 #[test]
-fn an_hdf5_file_that_is_opened_again_is_told_with_what_is_read_anew() {
+fn an_hdf5_file_that_is_opened_again_is_reported_with_what_is_read_anew() {
     let opens = |again: bool| {
         let mut one = process(-1, "n");
         for step in 0..40_u64 {
@@ -88,9 +88,9 @@ fn a_rank_that_collects_and_writes_all_is_one_finding() {
     // 225 ms for writes that four ranks could share, and 160 ms until rank 0 has what it collects.
     assert_saves_ms(finding, 366.0..=404.0);
     assert!(sentence(&found).contains("gathers data"), "{}", sentence(&found));
-    let told =
+    let reported =
         found["verdict"]["findings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "DXT-V013"));
-    assert!(!told, "{found}");
+    assert!(!reported, "{found}");
     // Without a call that transfers data, the work before a step is unknown.
     let found = steps(false);
     assert_stated(&found, "DXT-V013", &json!({"rank": 0, "calls": 10}));
@@ -98,7 +98,7 @@ fn a_rank_that_collects_and_writes_all_is_one_finding() {
 }
 
 #[test]
-fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
+fn writes_that_stay_slow_are_reported_however_short_the_fast_part_was() {
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         // Half of the calls in a tenth of the time.
         let (from, each) = if step < 5 { (step * 15, 2) } else { (75 + (step - 5) * 185, 44) };
@@ -216,7 +216,7 @@ fn with_header(every: u64) -> serde_json::Value {
 }
 
 #[test]
-fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes() {
+fn a_header_that_is_written_after_each_record_is_reported_rather_than_random_writes() {
     let found = with_header(1);
     assert_stated(&found, "DXT-V029", &json!({"file": "/data/log", "offset": 0, "calls": 60}));
     let words = "header of /data/log, 512 B at byte 0, is rewritten 60 times for 60 other writes";
@@ -227,7 +227,7 @@ fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes(
 }
 
 #[test]
-fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
+fn a_small_buffer_of_a_c_stream_is_reported_by_the_calls_that_empty_it() {
     let run = |every: u64, empties_us: u64| {
         let mut one = process(-1, "n");
         let mut at = 0;
@@ -247,7 +247,7 @@ fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
 }
 
 #[test]
-fn a_file_that_ranks_open_together_again_and_again_is_told() {
+fn a_file_that_ranks_open_together_again_and_again_is_reported() {
     let run = |opens: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -274,7 +274,7 @@ fn a_file_that_ranks_open_together_again_and_again_is_told() {
 }
 
 #[test]
-fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
+fn what_each_rank_reads_again_is_reported_before_that_all_read_it() {
     // Eight ranks read 24 MiB in each of ten steps: the same bytes each time, or the next.
     let readers = |again: bool| {
         let rank = |rank: u64| {

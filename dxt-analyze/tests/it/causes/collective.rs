@@ -237,7 +237,7 @@ fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
 }
 
 #[test]
-fn collective_calls_of_few_bytes_are_told() {
+fn collective_calls_of_few_bytes_are_reported() {
     let jobs = |file: &str, bytes: u64, reads: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

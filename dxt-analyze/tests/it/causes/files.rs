@@ -23,7 +23,7 @@ fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
 }
 
 #[test]
-fn many_small_files_are_told_and_few_are_not() {
+fn many_small_files_are_reported_and_few_are_not() {
     let found = report(vec![reader(100, 100, 4)], 1000);
     assert_stated(&found, "DXT-V022", &json!({}));
     let words = "100 small files are opened and read individually, 16.0 KiB per open";
@@ -70,7 +70,7 @@ fn what_many_files_cost_is_not_what_is_done_with_each() {
 }
 
 #[test]
-fn temporary_files_are_told_by_what_all_their_calls_cost() {
+fn temporary_files_are_reported_by_what_all_their_calls_cost() {
     let run = |removes: bool| {
         let mut one = process(-1, "n");
         for call in 0..100_u64 {
@@ -94,7 +94,7 @@ fn temporary_files_are_told_by_what_all_their_calls_cost() {
 }
 
 #[test]
-fn a_state_that_is_written_anew_is_told_and_a_log_is_not() {
+fn a_state_that_is_written_anew_is_reported_and_a_log_is_not() {
     let run = |anew: bool| {
         let mut one = process(-1, "n");
         for call in 0..50_u64 {
@@ -114,7 +114,7 @@ fn a_state_that_is_written_anew_is_told_and_a_log_is_not() {
 }
 
 #[test]
-fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
+fn hdf5_that_reads_more_than_it_is_asked_for_is_reported() {
     let run = |chunks_read: u64| {
         let mut one = process(-1, "n");
         for call in 0..32_u64 {
@@ -135,7 +135,7 @@ fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
 }
 
 #[test]
-fn hdf5_that_is_flushed_after_each_object_is_told() {
+fn hdf5_that_is_flushed_after_each_object_is_reported() {
     let run = |flushes: u64| {
         let mut one = process(-1, "n");
         for call in 0..40_u64 {
@@ -162,7 +162,7 @@ fn hdf5_that_is_flushed_after_each_object_is_told() {
 }
 
 #[test]
-fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
+fn hdf5_that_writes_a_chunk_again_for_each_row_is_reported() {
     // Four processes, each with its own file; rows of 2 KiB go to one chunk of 128 KiB, which each flush writes entirely.
     let run = |flushes: u64| {
         let ranks = |number: i32| {
@@ -191,7 +191,7 @@ fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
 }
 
 #[test]
-fn seeks_are_told_by_their_price() {
+fn seeks_are_reported_by_their_price() {
     let run = |takes: u64| {
         let mut one = process(-1, "n");
         for call in 0..1000_u64 {
@@ -255,7 +255,7 @@ fn ranks_meet_where_they_open_a_file_together_and_who_comes_late_there_is_named(
 }
 
 #[test]
-fn small_independent_calls_of_ranks_are_told_as_such_over_all_files() {
+fn small_independent_calls_of_ranks_are_reported_as_such_over_all_files() {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for call in 0..60_u64 {
@@ -339,7 +339,7 @@ fn openers(ms: u64) -> serde_json::Value {
 }
 
 #[test]
-fn what_each_rank_opens_once_is_told_and_is_no_warning_unless_it_is_long() {
+fn what_each_rank_opens_once_is_reported_and_is_no_warning_unless_it_is_long() {
     let severity = |ms: u64| {
         let found = openers(ms);
         let all = found["verdict"]["findings"].as_array().cloned().unwrap_or_default();

@@ -33,7 +33,7 @@ fn in_steps(times: impl Fn(u64) -> u64) -> Value {
 }
 
 #[test]
-fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
+fn ranks_that_are_in_calls_for_longer_than_all_others_are_reported_together() {
     let found = in_steps(|rank| if (10..13).contains(&rank) { 170 } else { 100 });
     let group = assert_found(&found, "DXT-C015", &json!({"node": "n1"}));
     assert_costs_ms(group, 957..=1057);
@@ -44,7 +44,7 @@ fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
     assert!(group["title"].to_string().contains("ll ranks of node n2 (ranks 16-23)"), "{group}");
     // Equal ranks, a slope without a gap, and a small gap.
     for (text, found) in [
-        ("alike", in_steps(|_| 100)),
+        ("similar", in_steps(|_| 100)),
         ("a slope", in_steps(|rank| 100 + rank * 4)),
         ("little", in_steps(|rank| if rank < 3 { 115 } else { 100 })),
     ] {
@@ -190,7 +190,7 @@ fn own_files(opens_too: bool, one_file: bool) -> Value {
 }
 
 #[test]
-fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
+fn a_slow_file_that_one_rank_alone_uses_is_reported_with_the_rank() {
     let found = own_files(true, false);
     let facts = json!({"rank": 3, "file": "/lus/7/part.3", "calls": 8, "operation": "writes"});
     assert_stated(&found, "DXT-O002", &facts);
@@ -227,7 +227,7 @@ fn strided(apart: u64) -> Value {
 }
 
 #[test]
-fn a_stride_that_meets_few_of_many_targets_is_told() {
+fn a_stride_that_meets_few_of_many_targets_is_reported() {
     let found = strided(8);
     assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
     let (text, evidence) = (sentence(&found), evidence(&found));

@@ -28,7 +28,7 @@ fn opened_once(what: u16) -> Vec<Builder> {
 }
 
 #[test]
-fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
+fn one_rank_that_does_all_is_reported_though_the_others_are_not_on_record() {
     let all = |ranks: i32| {
         let rank = |rank: i32| {
             let mut one = process(rank, "n");
@@ -133,7 +133,7 @@ fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
 }
 
 #[test]
-fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_them() {
+fn who_comes_late_to_collective_opens_is_reported_by_how_little_time_it_spends_in_them() {
     // Six ranks collectively open a file in each of eight steps; one computes for 30 ms longer before that.
     let run = |late: Option<u64>| {
         let rank = |rank: u64| {

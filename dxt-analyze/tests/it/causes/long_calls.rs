@@ -57,7 +57,7 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
     assert_stated(&found, "DXT-V003", &json!({"calls": 4 * 10, "operation": "opens"}));
     assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
     let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
-    // All alike.
+    // All similar.
     assert_quiet(&found, "DXT-O005");
     assert_quiet(&found, "DXT-V003");
 }
@@ -87,7 +87,7 @@ fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
 }
 
 #[test]
-fn one_long_call_of_each_file_is_told_so() {
+fn one_long_call_of_each_file_is_reported_so() {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for file in 0..8_u64 {
@@ -235,7 +235,7 @@ fn the_first_call_of_each_rank_is_no_stall_of_storage() {
 }
 
 #[test]
-fn calls_that_take_longer_and_longer_are_told() {
+fn calls_that_take_longer_and_longer_are_reported() {
     let found = writers(|_, step| 1 + step / 14);
     let span = &assert_stated(&found, "DXT-V001", &json!({}))["about"]["span_ns"];
     assert!(span[0].as_u64().is_some_and(|from| (140 * MS..500 * MS).contains(&from)), "{span}");

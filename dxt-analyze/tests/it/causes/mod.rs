@@ -151,10 +151,10 @@ fn in_lanes(one: &mut Builder) {
         let stream = one.process.streams.get(segment.stream().0 as usize);
         stream.is_some_and(|stream| [BARRIER, GATHER, BCAST].contains(&stream.op))
     };
-    let (meetings, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
+    let (sync_points, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
     let begin = |of: &[Segment]| of.first().map_or(u64::MAX, |segment| segment.start);
-    let before = begin(&meetings) < begin(&calls);
-    let (mine, of_lane) = if before { (meetings, calls) } else { (calls, meetings) };
+    let before = begin(&sync_points) < begin(&calls);
+    let (mine, of_lane) = if before { (sync_points, calls) } else { (calls, sync_points) };
     *all = mine;
     if of_lane.is_empty() {
         return;

@@ -20,7 +20,7 @@ fn writes(kib: u64, flags: u8) -> Value {
 }
 
 #[test]
-fn writes_to_a_file_opened_with_o_sync_are_told_by_that_whatever_their_size() {
+fn writes_to_a_file_opened_with_o_sync_are_reported_by_that_whatever_their_size() {
     for kib in [4, 1024] {
         let found = writes(kib, THROUGH);
         assert_stated(&found, "DXT-V020", &json!({}));
@@ -32,7 +32,7 @@ fn writes_to_a_file_opened_with_o_sync_are_told_by_that_whatever_their_size() {
 }
 
 #[test]
-fn small_requests_past_the_page_cache_are_told_by_that_and_large_ones_are_not() {
+fn small_requests_past_the_page_cache_are_reported_by_that_and_large_ones_are_not() {
     let found = writes(4, DIRECT);
     assert_stated(&found, "DXT-V021", &json!({}));
     assert_eq!(saves_ms(&found, "DXT-V021"), Some(796));

@@ -65,7 +65,7 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
 }
 
 #[test]
-fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
+fn a_shared_file_of_one_target_each_step_is_reported_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert_stated(&found, "DXT-V006", &json!({"ost": null}));
     assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));

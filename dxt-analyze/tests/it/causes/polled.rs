@@ -32,7 +32,7 @@ fn with_lock(holds: u64) -> Value {
 }
 
 #[test]
-fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
+fn a_lock_file_that_is_asked_for_again_and_again_is_reported() {
     let found = with_lock(200);
     let facts = json!({"file": "/scratch/lock", "calls": 40 + 80 + 120, "processes": 3});
     assert_saves_ms(assert_stated(&found, "DXT-V027", &facts), 560.0..=640.0);
@@ -57,7 +57,7 @@ fn consumer(reads_on: bool, makes_it: bool) -> Value {
 }
 
 #[test]
-fn a_file_that_others_make_is_told_where_who_waits_does_nothing_else() {
+fn a_file_that_others_make_is_reported_where_who_waits_does_nothing_else() {
     let found = consumer(false, false);
     let waits = assert_stated(&found, "DXT-V027", &json!({"file": "/scratch/result", "calls": 120}));
     assert_saves_ms(waits, 560.0..=640.0);

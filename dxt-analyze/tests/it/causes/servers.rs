@@ -52,7 +52,7 @@ fn a_target_that_serves_calls_in_turn_has_a_queue() {
 }
 
 #[test]
-fn one_aggregator_is_told_of_split_collective_calls() {
+fn one_aggregator_is_reported_of_split_collective_calls() {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -191,7 +191,7 @@ fn targets_that_ranks_begin_on_together_are_not_slow() {
 }
 
 #[test]
-fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
+fn a_slow_target_is_reported_of_requests_that_span_most_of_their_file() {
     // 24 ranks write 3 MiB at a time to files of their own, each on four of 12 targets; data on OST 5 takes four times as long.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 8));
@@ -237,7 +237,7 @@ fn ranks_that_do_the_io_of_all_are_not_blamed_one_by_one() {
 }
 
 #[test]
-fn that_a_rank_has_more_to_write_is_told_before_that_it_is_in_writes_for_longer() {
+fn that_a_rank_has_more_to_write_is_reported_before_that_it_is_in_writes_for_longer() {
     let writers = |more: u64| {
         let rank = |rank: u64| {
             let mut one: Builder = process(rank as i32, "n");

@@ -98,7 +98,7 @@ fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
 }
 
 #[test]
-fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() {
+fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_reported_so() {
     // Appends to one file: each takes longer by those queued before it.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS;
@@ -186,7 +186,7 @@ fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
 }
 
 #[test]
-fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
+fn strided_reads_are_reported_as_such_and_those_in_a_row_are_not() {
     // Four ranks each read `length` bytes a hundred times, 4 ms for 32 KiB, at a distance of `stride`.
     let run = |length: u64, stride: u64| {
         let rank = |rank: u64| {
@@ -213,7 +213,7 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
 }
 
 #[test]
-fn a_few_hundred_small_requests_are_told_if_they_take_their_time() {
+fn a_few_hundred_small_requests_are_reported_if_they_take_their_time() {
     // One process makes 300 consecutive writes of 32 KiB.
     let run = |us: u64| {
         let mut one = process(-1, "n");

@@ -54,7 +54,7 @@ fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others()
 }
 
 #[test]
-fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
+fn a_rank_and_the_target_that_it_alone_uses_are_reported_together() {
     let found = |alone: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, &format!("n{}", rank / 4));
@@ -100,7 +100,7 @@ fn a_target_that_most_lies_on_is_overloaded() {
 }
 
 #[test]
-fn targets_that_serve_alike_are_no_matter() {
+fn targets_that_serve_similar_are_no_matter() {
     let found = before_targets(|rank| (rank % 8) as u32, |_| 1500);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
     // Twice as many files on one target, by chance, which hardly lengthens calls.
@@ -109,7 +109,7 @@ fn targets_that_serve_alike_are_no_matter() {
 }
 
 #[test]
-fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
+fn of_two_groups_of_targets_the_slower_is_reported_and_not_the_ranks_that_use_it() {
     // Requests of 4 MiB on a file of eight targets: those of even ranks reach the first four targets, those of odd ranks the others.
     let rank = |rank: u64, slower: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
@@ -135,7 +135,7 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
 }
 
 #[test]
-fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
+fn what_waits_for_a_block_that_all_read_is_reported_of_the_block() {
     // 64 ranks read the same MiB, or one each, in each of six steps; the data is on one target, which takes 2 ms per request.
     let run = |same: bool| {
         let rank = |rank: u64| {

@@ -47,17 +47,17 @@ fn shared(ms: u64) -> Reads {
 }
 
 #[test]
-fn the_thread_that_is_slow_in_each_process_is_told_by_what_all_wait_for_it() {
+fn the_thread_that_is_slow_in_each_process_is_reported_by_what_all_wait_for_it() {
     let found = threads(|_, thread| shared(if thread == 2 { 18 } else { 10 }));
     assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 3 * 10 * 4}));
     assert!(sentence(&found).contains("Thread 3 of the 4 that read in each of 3 processes"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
     assert!((310..=330).contains(&saves), "{saves} of 320 ms");
-    assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are alike");
+    assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are similar");
 }
 
 #[test]
-fn the_thread_of_one_process_is_told_with_its_rank() {
+fn the_thread_of_one_process_is_reported_with_its_rank() {
     let found = threads(|rank, thread| shared(if (rank, thread) == (1, 0) { 20 } else { 10 }));
     assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 10 * 4}));
     assert!(sentence(&found).contains("Thread 1 of the 4 that read in rank 1"), "{}", sentence(&found));

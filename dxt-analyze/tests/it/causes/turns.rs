@@ -45,7 +45,7 @@ fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
 }
 
 #[test]
-fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time() {
+fn turns_in_some_phases_are_reported_though_most_bytes_are_written_at_the_same_time() {
     // Eight ranks write simultaneously for 60 ms in each of six steps, then for 5 ms each, serialized or together.
     let run = |in_turn: bool| {
         let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
@@ -81,7 +81,7 @@ fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time(
 }
 
 #[test]
-fn turns_of_groups_beside_each_other_are_told() {
+fn turns_of_groups_beside_each_other_are_reported() {
     // Four groups of four ranks with a file each; in a group, ranks write one after another for 10 ms, after computing for 100 ms.
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, "n")).collect();
     let mut now = 0;
@@ -150,5 +150,5 @@ fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
     let found = report(all, now / MS + 1);
     assert_stated(&found, "DXT-C039", &json!({"calls": null}));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
-    assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the meetings");
+    assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the sync_points");
 }

@@ -262,7 +262,7 @@ fn a_slow_folder_is_named() {
 }
 
 #[test]
-fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
+fn the_slower_of_two_folders_of_one_process_is_reported_by_their_files() {
     // One process alternates between files of two folders.
     let run = |slow_ms: &dyn Fn(u64) -> u64| {
         let mut one = process(-1, "n");
@@ -284,7 +284,7 @@ fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
 }
 
 #[test]
-fn two_slow_nodes_of_six_are_told_together() {
+fn two_slow_nodes_of_six_are_reported_together() {
     let rank = |rank: u64| {
         let node = rank / 2;
         let mut one = process(rank as i32, &format!("node{node}"));

@@ -80,7 +80,7 @@ fn who_serves_others_that_need_not_wait_is_not_blamed() {
 }
 
 #[test]
-fn uneven_reads_before_the_first_meeting_are_told_however_late_it_is() {
+fn uneven_reads_before_the_first_meeting_are_reported_however_late_it_is() {
     // Rank 2 reads most of the input for 600 of 1,000 ms; the others finish early and wait for it.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -123,7 +123,7 @@ fn who_waits_at_a_barrier_does_not_come_late_to_the_next_collective_call() {
 }
 
 #[test]
-fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
+fn locks_around_each_call_of_mpiio_are_reported_from_those_of_sieving() {
     let run = |reads: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

@@ -136,7 +136,7 @@ fn several_slow_runs_do_not_hide_each_other() {
 }
 
 #[test]
-fn runs_that_are_alike_are_not_blamed() {
+fn runs_that_are_similar_are_not_blamed() {
     let folder = tempfile::tempdir().unwrap();
     runs(folder.path(), 5, |_, _| 1);
     let report = corpus(&[text(folder.path())], 0);

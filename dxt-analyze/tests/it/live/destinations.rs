@@ -58,7 +58,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
 }
 
 #[test]
-fn each_node_has_a_file_of_its_own_and_whoever_waits_is_told_when_to_begin() {
+fn each_node_has_a_file_of_its_own_and_whoever_waits_is_reported_when_to_begin() {
     let scratch = Scratch::new();
     let agent = Running::new(agent(&scratch, &["--to", "events:of-%h-%p", "--ready", "ready-%h", "--until-end"]));
     let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();

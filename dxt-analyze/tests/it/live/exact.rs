@@ -28,7 +28,7 @@ struct Bursts {
     program: Child,
     /// Number of completed bursts.
     over: Arc<AtomicUsize>,
-    told: usize,
+    reported: usize,
     /// Number of calls requested so far, over both threads.
     calls: u64,
 }
@@ -41,18 +41,18 @@ impl Bursts {
         let over = Arc::new(AtomicUsize::new(0));
         let (said, count) = (BufReader::new(program.stdout.take().unwrap()), over.clone());
         std::thread::spawn(move || said.lines().for_each(|_| _ = count.fetch_add(1, Relaxed)));
-        Self { program, over, told: 0, calls: 0 }
+        Self { program, over, reported: 0, calls: 0 }
     }
 
     /// Requests a burst of `calls` calls by each of the two threads.
     fn begin(&mut self, calls: u64) {
         writeln!(self.program.stdin.as_mut().unwrap(), "{calls}").unwrap();
-        self.told += 1;
+        self.reported += 1;
         self.calls += 2 * calls;
     }
 
     fn writes(&self) -> bool {
-        self.over.load(Relaxed) < self.told
+        self.over.load(Relaxed) < self.reported
     }
 
     /// Ends the program; returns its total number of calls, including open and close.

@@ -99,9 +99,12 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     assert_eq!(rows.len(), messages.len());
     for (row, message) in rows.iter().zip(&messages) {
         for (name, value) in HEAD[1..].split(',').zip(row) {
-            let told = name.strip_prefix("seg:").map_or(&message[name], |name| &message["seg"][0][name]);
-            let told = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
-            assert!(value == told || value.parse::<f64>().ok() == told.parse::<f64>().ok(), "{name}: {value}, {told}");
+            let reported = name.strip_prefix("seg:").map_or(&message[name], |name| &message["seg"][0][name]);
+            let reported = reported.as_str().map_or_else(|| reported.to_string(), str::to_owned);
+            assert!(
+                value == reported || value.parse::<f64>().ok() == reported.parse::<f64>().ok(),
+                "{name}: {value}, {reported}"
+            );
         }
     }
 }

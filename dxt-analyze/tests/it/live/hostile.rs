@@ -147,7 +147,7 @@ fn put_among(scratch: &Scratch, user: u32) {
     let mut spool = Spool::new();
     spool.record(journal::kind::NOTES, &vec![b'\n'; 8 << 20]);
     spool.write(&path(4, 0), &[(Part::Arena, vec![0; 4096], 5 << 40)]);
-    for (number, part) in [Part::Scratch, Part::Folded, Part::Staging, Part::Meetings].into_iter().enumerate() {
+    for (number, part) in [Part::Scratch, Part::Folded, Part::Staging, Part::SyncPoints].into_iter().enumerate() {
         Spool::new().write(&path(5, number as u32), &[(part, vec![1; 4096], 1 << 40)]);
     }
     // Garbage, empty files, and special files.

@@ -101,7 +101,7 @@ fn each_call_is_in_the_stream_once_though_the_server_goes_and_the_agent_begins_a
 }
 
 #[test]
-fn what_is_dropped_is_told_in_the_stream() {
+fn what_is_dropped_is_reported_in_the_stream() {
     let broker = Broker::new();
     let all = events(now_unix_ns(), 5, 1750);
     let mut outlet = outlet(&broker.url());
@@ -121,7 +121,7 @@ fn what_is_dropped_is_told_in_the_stream() {
 
 /// Processes that were not seen while the server was down are reported, even if calls overflow the queue.
 #[test]
-fn what_was_unseen_is_told_though_calls_are_dropped() {
+fn what_was_unseen_is_reported_though_calls_are_dropped() {
     let broker = Broker::new();
     let all = events(now_unix_ns(), 5, 1750);
     let mut outlet = outlet(&broker.url());
@@ -168,7 +168,7 @@ fn what_agents_claim_has_bounds() {
 }
 
 #[test]
-fn processes_that_came_and_went_unseen_are_told_in_the_stream_once() {
+fn processes_that_came_and_went_unseen_are_reported_in_the_stream_once() {
     let broker = Broker::new();
     let Some(_server) = broker.start() else { return };
     let agent = |position: Option<u64>, unseen: &[u64]| {

@@ -233,8 +233,8 @@ fn node_exporter_shows_what_others_write() {
         "memory: this kernel tells none, or this user may have no group of little memory",
     ];
     let what = ["node_disk_written", "pressure_io_waiting", "pressure_memory_waiting"];
-    for ((query, why), told) in what.into_iter().zip(why).zip([true, io, memory]) {
-        if !told {
+    for ((query, why), reported) in what.into_iter().zip(why).zip([true, io, memory]) {
+        if !reported {
             crate::harness::skip_here(&format!("stalls for want of {why}"));
             continue;
         }

@@ -231,12 +231,12 @@ fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
         assert_eq!(file["layout"]["origin"], "lustre", "{}", case.name);
         let targets = file["targets"].as_array().expect("targets");
         let number = |value: &serde_json::Value| value.as_u64().expect("a number");
-        let told: BTreeMap<u32, (u64, u64)> = targets
+        let reported: BTreeMap<u32, (u64, u64)> = targets
             .iter()
             .filter(|target| !target["ost"].is_null())
             .map(|target| (number(&target["ost"]) as u32, (number(&target["bytes"]), number(&target["operations"]))))
             .collect();
-        assert_eq!(told, expected(case, &log, &path), "{}", case.name);
+        assert_eq!(reported, expected(case, &log, &path), "{}", case.name);
     }
     check_load(&found, at, cases, &log);
 }
@@ -368,12 +368,12 @@ fn ranks_that_share_files_by_mpi_io() {
             let files = found["files"].as_array().expect("files");
             let file = files.iter().find(|file| file["file"] == *path.to_string_lossy()).expect("the file");
             let targets = file["targets"].as_array().expect("targets").iter().filter(|target| !target["ost"].is_null());
-            let told: BTreeMap<u64, u64> = targets
+            let reported: BTreeMap<u64, u64> = targets
                 .map(|target| (target["ost"].as_u64().expect("an OST"), target["bytes"].as_u64().expect("bytes")))
                 .collect();
             let own = expected(case, &log, &path);
             let own: BTreeMap<u64, u64> = own.into_iter().map(|(ost, (bytes, _))| (u64::from(ost), bytes)).collect();
-            assert_eq!(told, own, "{mpi:?}: {}", case.name);
+            assert_eq!(reported, own, "{mpi:?}: {}", case.name);
         }
     }
 }

@@ -181,9 +181,9 @@ fn what_is_stale_goes_and_nothing_else() {
             words.push("--delete");
         }
         let said = stdout(&words, 0);
-        let told = if delete { "deleted 3 files" } else { "1 spool held nothing" };
+        let reported = if delete { "deleted 3 files" } else { "1 spool held nothing" };
         assert!(
-            said.contains(told) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
+            said.contains(reported) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
             "{said}"
         );
         assert!(!output.join(user.to_string()).exists(), "there was nothing to write");

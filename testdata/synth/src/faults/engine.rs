@@ -24,11 +24,11 @@ pub(super) struct Done {
     pub(super) end: u64,
 }
 
-/// Recorded activity of one thread. `calls`: its I/O calls; `meetings`: its synchronizations (MPI call, start, end).
+/// Recorded activity of one thread. `calls`: its I/O calls; `sync_points`: its synchronizations (MPI call, start, end).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
-    pub(super) meetings: Vec<(Op, u64, u64)>,
+    pub(super) sync_points: Vec<(Op, u64, u64)>,
 }
 
 /// Result of a simulated job.
@@ -193,7 +193,7 @@ impl Engine<'_> {
         for (number, call) in std::mem::take(&mut self.met) {
             let agent = &mut self.agents[number];
             if let Some(op) = call.filter(|_| agent.who.thread == 0) {
-                agent.doings.meetings.push((op, agent.now, together));
+                agent.doings.sync_points.push((op, agent.now, together));
             }
             self.again(number, together);
         }

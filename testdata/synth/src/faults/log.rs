@@ -99,10 +99,10 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
         .collect();
     let mut threads = threads;
     let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
-    let meetings = &outcome.threads[first].meetings;
-    if job.shown && !meetings.is_empty() {
+    let sync_points = &outcome.threads[first].sync_points;
+    if job.shown && !sync_points.is_empty() {
         // MPI calls are stored as by the tracer: in a separate thread entry with the ID of the calling thread.
-        threads.push(tables.meetings(meetings));
+        threads.push(tables.sync_points(sync_points));
         tids.push(tids[0]);
     }
     let process = Process {
@@ -132,21 +132,21 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
 
 /// Returns the definition of `MPI_COMM_WORLD` in the trace of one rank.
 fn world(job: &Job, rank: u32) -> CommunicatorDef {
-    let told = job.ranks.min(64);
-    let members: Vec<u8> = (0..told)
-        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(told)) as u32).to_le_bytes())
+    let reported = job.ranks.min(64);
+    let members: Vec<u8> = (0..reported)
+        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(reported)) as u32).to_le_bytes())
         .collect();
     let (number, size, first) = (WORLD, job.ranks, 0);
     CommunicatorDef { number, size, rank: rank as i32, first, members: path_hash(&members), remote_size: 0 }
 }
 
 impl Tables {
-    fn meetings(&mut self, meetings: &[(Op, u64, u64)]) -> Vec<Segment> {
+    fn sync_points(&mut self, sync_points: &[(Op, u64, u64)]) -> Vec<Segment> {
         let file = self.files.len() as u32;
         let name = b"<MPI>".to_vec();
         self.files.push(FileDef { hash: path_hash(&name), path: Some(name), ..FileDef::default() });
-        let mut segments = Vec::with_capacity(meetings.len());
-        for &(op, start, end) in meetings {
+        let mut segments = Vec::with_capacity(sync_points.len());
+        for &(op, start, end) in sync_points {
             let id = self.stream(file, op, false);
             segments.push(Segment::new(StreamId(id), i64::from(WORLD), 0, start, end));
         }

@@ -74,7 +74,7 @@ pub struct Follower {
     /// Conversion from ticks to ns, as of the latest look.
     scale: Option<TickScale>,
     arena: Chunks,
-    meetings: Chunks,
+    sync_points: Chunks,
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
@@ -138,7 +138,7 @@ impl Follower {
             return Ok(looking.out);
         }
         // Moved out of `self`, so that `look` can use the other fields.
-        for part in [Part::Arena, Part::Meetings] {
+        for part in [Part::Arena, Part::SyncPoints] {
             let mut chunks = std::mem::take(self.chunks_of(part));
             let done = chunks.look(part, self, &mut looking);
             *self.chunks_of(part) = chunks;
@@ -149,7 +149,7 @@ impl Follower {
         }
         if last && !looking.out.more {
             self.look_at_staging(&place, &mut looking)?;
-            for part in [Part::Arena, Part::Meetings] {
+            for part in [Part::Arena, Part::SyncPoints] {
                 let chunks = std::mem::take(self.chunks_of(part));
                 let done = chunks.look_at_packing(part, self, &mut looking);
                 *self.chunks_of(part) = chunks;
@@ -167,7 +167,7 @@ impl Follower {
     #[must_use]
     pub fn weight(&self) -> usize {
         let counters = (self.counted.len() + self.short.len()) * size_of::<(u32, Counters)>() * 2;
-        self.names.weight() + self.shown.weight() + self.arena.weight() + self.meetings.weight() + counters
+        self.names.weight() + self.shown.weight() + self.arena.weight() + self.sync_points.weight() + counters
     }
 
     /// Returns the number of files whose paths are held in memory.
@@ -234,7 +234,7 @@ impl Follower {
     }
 
     fn chunks_of(&mut self, part: Part) -> &mut Chunks {
-        if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
+        if part == Part::SyncPoints { &mut self.sync_points } else { &mut self.arena }
     }
 
     /// Reads the next part of the journal; returns true if more is available.

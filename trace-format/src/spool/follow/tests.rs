@@ -212,7 +212,7 @@ fn spool() -> Vec<u8> {
         (Part::Scratch, SCRATCH, scratch::BYTES, scratch::BYTES),
         (Part::Folded, FOLDED, folded::BYTES, folded::BYTES),
         (Part::Staging, STAGING, staging::BYTES, staging::BYTES),
-        (Part::Meetings, SIZE, 0, 0),
+        (Part::SyncPoints, SIZE, 0, 0),
     ];
     for (part, offset, capacity, used) in parts {
         for (i, value) in [offset, capacity, used].into_iter().enumerate() {

@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 pub(super) struct Snapshot {
     pub(super) journal: Vec<u8>,
     pub(super) arena: Arena,
-    pub(super) meetings: Arena,
+    pub(super) sync_points: Arena,
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) staging: Sparse,
@@ -137,15 +137,15 @@ impl Snapshot {
         spool.check()?;
         let missing_bytes = spool.missing()?;
         let mut arena = Arena::of(&spool, Part::Arena)?;
-        let mut meetings = Arena::of(&spool, Part::Meetings)?;
+        let mut sync_points = Arena::of(&spool, Part::SyncPoints)?;
         let staging = spool.staging()?;
         arena.add_blocks(&spool, Part::Arena)?;
-        meetings.add_blocks(&spool, Part::Meetings)?;
+        sync_points.add_blocks(&spool, Part::SyncPoints)?;
         let scratches = spool.slots(Part::Scratch)?;
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
         let journal = spool.copy(Part::Journal)?.bytes;
-        Ok(Self { journal, arena, meetings, scratches, folded, staging, folded_meanwhile, missing_bytes })
+        Ok(Self { journal, arena, sync_points, scratches, folded, staging, folded_meanwhile, missing_bytes })
     }
 }
 

@@ -12,8 +12,8 @@ use trace_format::{Segment, StreamId};
 /// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each such pair. Too large for
 /// some threads' stacks. Valid when all zero.
 pub(super) struct Batch {
-    alike: Alike,
-    profiles: Alike,
+    similar: Common,
+    profiles: Common,
     kinds: [Option<&'static Stream>; SLOTS],
 }
 
@@ -27,14 +27,14 @@ struct Same {
 }
 
 /// Groups of a batch's segments by key, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
-struct Alike {
+struct Common {
     list: [Same; SLOTS],
     used: usize,
     /// Hash table: index of the group in the list + 1, or 0.
     places: [u8; 2 * SLOTS],
 }
 
-impl Alike {
+impl Common {
     fn empty(&mut self) {
         self.used = 0;
         self.places.fill(0);
@@ -75,24 +75,24 @@ impl Batch {
     /// are used once per group and batch, even if groups alternate. Slots are emptied only afterwards, so that each call is always in a
     /// slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
-        let Self { alike, profiles, kinds } = self;
+        let Self { similar, profiles, kinds } = self;
         let filled = waiting.filled();
-        alike.empty();
+        similar.empty();
         profiles.empty();
         // A run of one stream is looked up once.
         let mut run = (StreamId(0), 0);
         for (bit, id) in waiting.streams(filled) {
             if id != run.0 && run.1 != 0 {
-                alike.add(u64::from(run.0.0), run.1, 0);
+                similar.add(u64::from(run.0.0), run.1, 0);
                 run.1 = 0;
             }
             run = (id, run.1 | bit);
         }
         if run.1 != 0 {
-            alike.add(u64::from(run.0.0), run.1, 0);
+            similar.add(u64::from(run.0.0), run.1, 0);
         }
         let mut adder = waiting.adder();
-        for &Same { key: id, members, .. } in alike.all() {
+        for &Same { key: id, members, .. } in similar.all() {
             let Some(stream) = registry::stream_by_id(StreamId(id as u32)) else { continue };
             count(waiting, stream, members, adder.adding(members));
             if stream.role != Role::None {
@@ -174,18 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_alike_is_found_however_many_kinds_there_are() {
+    fn what_is_similar_is_found_however_many_kinds_there_are() {
         for kinds in [1, 2, 3, 63, 64_u64] {
-            let mut alike =
-                Alike { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
-            alike.empty();
+            let mut similar =
+                Common { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
+            similar.empty();
             for at in 0..SLOTS as u64 {
                 // Keys that differ only in bits 40 and above.
-                let position = alike.add((at % kinds) << 40, 1 << at, (at % 2) << at);
+                let position = similar.add((at % kinds) << 40, 1 << at, (at % 2) << at);
                 assert_eq!(position as u64, at % kinds);
             }
-            assert_eq!(alike.all().len() as u64, kinds);
-            for (number, same) in (0..).zip(alike.all()) {
+            assert_eq!(similar.all().len() as u64, kinds);
+            for (number, same) in (0..).zip(similar.all()) {
                 let members = (0..64).filter(|at| at % kinds == number).fold(0, |all, at| all | 1_u64 << at);
                 assert_eq!((same.key, same.members), (number << 40, members));
                 assert_eq!(same.writes, members & 0xaaaa_aaaa_aaaa_aaaa);

@@ -15,7 +15,7 @@ use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDe
 /// Source of a shared file's description: rank 0 itself, or another rank.
 enum Known {
     Own(&'static File),
-    Told(FileDef),
+    Reported(FileDef),
 }
 
 /// Shared files whose description is known, by index among the shared files.
@@ -27,11 +27,11 @@ impl Files {
         let own = counted.streams.iter().map(|(_, stream, _)| stream.file);
         let own = own.filter_map(|file| Some((shared.place(file.hash)?, Known::Own(file))));
         let hashes: Vec<u64> = shared.files().map(|(hash, _)| hash).collect();
-        let told = sums.described.rows.iter().filter_map(|(place, words)| {
+        let reported = sums.described.rows.iter().filter_map(|(place, words)| {
             let place = usize::try_from(*place).ok()?;
-            Some((place, Known::Told(described::take(*hashes.get(place)?, words))))
+            Some((place, Known::Reported(described::take(*hashes.get(place)?, words))))
         });
-        Self(told.chain(own).collect())
+        Self(reported.chain(own).collect())
     }
 
     /// Returns the index of the first shared file that has no description, or incomplete counts because a table was full. All files before
@@ -124,7 +124,7 @@ impl Numbers<'_> {
                 process.layouts.extend(counted::layouts(file, number));
                 self.own.insert(std::ptr::from_ref(*file), number);
             }
-            Known::Told(def) => process.files.push(def.clone()),
+            Known::Reported(def) => process.files.push(def.clone()),
         }
         self.of.insert(place, number);
         Some(number)

@@ -13,7 +13,7 @@ pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
 /// True if the file's name fits into a description.
 pub(super) const fn has_room(file: &File) -> bool {
-    file.told.len() <= PATH_BYTES
+    file.reported.len() <= PATH_BYTES
 }
 
 /// Encodes the definition of a file whose name fits ([`has_room`]).

@@ -74,8 +74,8 @@ pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools:
     let mut shared = Shared { of_rank_0: by_others.map(|(hash, _)| *hash).collect(), others: Vec::new() };
     // If the names need more than one broadcast, this call would exceed the limit of calls.
     if is_apart != 0 && plan.in_one_call {
-        let told = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
-        let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, told));
+        let reported = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
+        let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, reported));
         shared.others = users.shared();
         shared.others.truncate(tools.most_files());
         worked &= again;

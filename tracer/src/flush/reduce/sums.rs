@@ -179,18 +179,18 @@ pub(super) mod tests {
         let [mut both, other] = halves;
         both.merge(other);
         for sum in whole.iter().chain([&both]) {
-            let told: Vec<(u64, u64, u64)> = sum
+            let reported: Vec<(u64, u64, u64)> = sum
                 .streams
                 .rows
                 .iter()
                 .map(|(key, words)| (*key, counters(words).segments, counters(words).bytes))
                 .collect();
-            assert_eq!(told, [(0, 1, 4), (1, 2, 4), (2, 3, 6), (3, 1, 1)]);
+            assert_eq!(reported, [(0, 1, 4), (1, 2, 4), (2, 3, 6), (3, 1, 1)]);
             assert_eq!((sum.streams.more, sum.pairs.more, sum.nodes.more), (true, true, false));
             assert_eq!((sum.notes.as_slice(), sum.nodes.rows.len()), (&[4, 10][..], 2));
-            let told: Vec<(u64, u64)> =
+            let reported: Vec<(u64, u64)> =
                 sum.pairs.rows.iter().map(|(key, words)| (*key, file(words).0.accesses)).collect();
-            assert_eq!(told, [(1, 6), (2, 3)]);
+            assert_eq!(reported, [(1, 6), (2, 3)]);
             assert_eq!(sum.datatypes.rows, [(5, [7; DATATYPE_COUNTS])]);
             assert_eq!(sum.described.rows, [(9, [7; DESCRIBED])]);
         }

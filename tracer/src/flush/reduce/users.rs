@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_alike_are_apart() {
+    fn names_that_begin_similar_are_apart() {
         let name = |i: u32| path_hash(format!("/scratch/project/user/run/output/file.{i}").as_bytes());
         let keys: Vec<u64> = (0..4096).map(|i| key(name(i))).collect();
         assert!((0..4096).zip(&keys).all(|(i, key)| hash(*key) == name(i)));

@@ -151,9 +151,9 @@ fn ended_in_error(
 
 fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {
     let what = request.submitted();
-    let told = status.map_or(what.asked, |status| status_bytes(world, status));
+    let reported = status.map_or(what.asked, |status| status_bytes(world, status));
     let begin = Begin { in_view: what.in_view, in_file: what.in_file };
-    let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, told));
+    let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, reported));
     Call::since(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
 }
 

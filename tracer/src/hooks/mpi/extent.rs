@@ -74,24 +74,24 @@ pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     u64::try_from(size).unwrap_or(0).saturating_mul(u64::try_from(count).unwrap_or(0))
 }
 
-/// Returns the number of bytes really transferred, if the status reports `told` bytes. For a strided or collective read, ROMIO's status
+/// Returns the number of bytes really transferred, if the status reports `reported` bytes. For a strided or collective read, ROMIO's status
 /// holds the requested bytes even if the file ends earlier. File size and view then give an upper bound.
-pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin, told: u64) -> u64 {
-    let Ok(asked @ 1..) = i64::try_from(told) else { return told };
+pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin, reported: u64) -> u64 {
+    let Ok(asked @ 1..) = i64::try_from(reported) else { return reported };
     if begin.in_file < 0 {
-        return told;
+        return reported;
     }
     let strided = !file.default_view.load(Ordering::Acquire);
     if op.writes() {
         if !strided {
             file.size_seen.fetch_max(begin.in_file.saturating_add(asked), Ordering::Relaxed);
         }
-        return told;
+        return reported;
     }
     // A start at the shared file pointer is known in bytes only.
     let etype = if strided { file.etype_bytes.load(Ordering::Relaxed) } else { 1 };
     if etype <= 0 || strided && begin.in_view < 0 {
-        return told;
+        return reported;
     }
     let place = |item: i64| {
         if strided { byte_offset(handle, file, begin.in_view + item) } else { begin.in_file + item }
@@ -99,15 +99,15 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
     let items = asked / etype;
     let end = place(items - 1).saturating_add(etype);
     if items == 0 || end <= file.size_seen.load(Ordering::Relaxed) {
-        return told;
+        return reported;
     }
     let mut size = 0;
     // The library may temporarily move a descriptor's position for that: not a call of the program.
     if tls::current().while_asking(|| api().file_get_size(handle, &raw mut size)) != SUCCESS {
-        return told;
+        return reported;
     }
     file.size_seen.store(size, Ordering::Relaxed);
-    if end <= size { told } else { present(items, etype, size, place).min(told) }
+    if end <= size { reported } else { present(items, etype, size, place).min(reported) }
 }
 
 /// Returns the number of bytes of `items` etypes that lie below the file size `size`. `place` maps an etype's index to its file offset;

@@ -8,10 +8,10 @@ mod extent;
 mod files;
 mod hints;
 mod init_finalize;
-mod meetings;
 mod nonblocking;
 mod positions;
 mod split;
+mod sync_points;
 
 use crate::real::Slot;
 
@@ -25,7 +25,7 @@ pub(super) const FAMILIES: [&[&Slot]; 9] = [
     completion::COMPLETION,
     split::SPLIT,
     collectives::COLLECTIVES,
-    meetings::MEETINGS,
+    sync_points::SYNC_POINTS,
 ];
 
 /// Groups of tables of MPI 4.0's functions with 64-bit counts (MPI_..._c). A library has either all functions of a group or none. If an older

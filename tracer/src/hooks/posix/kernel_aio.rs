@@ -146,7 +146,7 @@ impl Submission {
             let until = (at..behind).take_while(has_room).count() + at;
             match self.pages.ask() {
                 Answer::Readable => at = until,
-                // Narrow it down one by one.
+                // Narrow it down one at a time.
                 Answer::Unreadable if until - at > 1 => most = 1,
                 other => return (at, other),
             }

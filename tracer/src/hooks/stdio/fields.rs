@@ -64,7 +64,7 @@ const ERROR: c_int = 0x20;
 /// Flag: the stream is open for appending (_IO_IS_APPENDING).
 const APPENDING: c_int = 0x1000;
 
-/// Snapshot of a stream's fields; read one by one, so another thread may be changing them.
+/// Snapshot of a stream's fields; read one at a time, so another thread may be changing them.
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
     flags: c_int,

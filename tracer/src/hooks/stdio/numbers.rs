@@ -22,7 +22,7 @@ pub(super) fn ask(stream: *mut FILE) -> c_int {
     number
 }
 
-fn told(number: c_int) -> c_int {
+fn reported(number: c_int) -> c_int {
     if let Some(description) = handles::known_description(number) {
         description.stream().trust(Trust::Others);
     }
@@ -31,5 +31,5 @@ fn told(number: c_int) -> c_int {
 
 hooks! { NUMBERS, missing = none();
     [fileno, fileno_unlocked](stream: *mut FILE) -> c_int
-        = |real| told(real(stream));
+        = |real| reported(real(stream));
 }

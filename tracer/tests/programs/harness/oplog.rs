@@ -98,9 +98,9 @@ pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     let mut faults = Vec::new();
     for group in program.keys().chain(trace.keys().filter(|group| !program.contains_key(*group))) {
         let none = Vec::new();
-        let (did, told) = (program.get(group).unwrap_or(&none), trace.get(group).unwrap_or(&none));
-        if did.len() != told.len() || !did.iter().zip(told).all(|(did, told)| agree(did, told)) {
-            faults.push(difference(group, did, told));
+        let (did, reported) = (program.get(group).unwrap_or(&none), trace.get(group).unwrap_or(&none));
+        if did.len() != reported.len() || !did.iter().zip(reported).all(|(did, reported)| agree(did, reported)) {
+            faults.push(difference(group, did, reported));
         }
     }
     assert!(faults.is_empty(), "{} groups differ:\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
@@ -108,14 +108,19 @@ pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
 
 /// Returns true if the recorded operation equals the logged one. The recorded offset may be unknown in two cases only: ordered MPI-IO calls
 /// in which one rank writes another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
-fn agree(did: &Op, told: &Op) -> bool {
-    let by_others = told.mode == "ordered" || told.name.ends_with("_ordered") || told.name.ends_with("_shared");
-    let unknown = told.offset == -1 && by_others;
-    did == told || unknown && *did == Op { offset: did.offset, ..told.clone() }
+fn agree(did: &Op, reported: &Op) -> bool {
+    let by_others =
+        reported.mode == "ordered" || reported.name.ends_with("_ordered") || reported.name.ends_with("_shared");
+    let unknown = reported.offset == -1 && by_others;
+    did == reported || unknown && *did == Op { offset: did.offset, ..reported.clone() }
 }
 
-fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
-    let at = did.iter().zip(told).position(|(did, told)| !agree(did, told)).unwrap_or(did.len().min(told.len()));
+fn difference(group: &(u32, u32, String), did: &[Op], reported: &[Op]) -> String {
+    let at = did
+        .iter()
+        .zip(reported)
+        .position(|(did, reported)| !agree(did, reported))
+        .unwrap_or(did.len().min(reported.len()));
     let show = |ops: &[Op]| {
         let from = at.saturating_sub(2);
         let lines = ops.iter().enumerate().skip(from).take(6).map(|(i, op)| {
@@ -131,8 +136,8 @@ fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
         group.1,
         group.2,
         did.len(),
-        told.len(),
+        reported.len(),
         show(did),
-        show(told)
+        show(reported)
     )
 }

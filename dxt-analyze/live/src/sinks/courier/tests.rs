@@ -68,7 +68,7 @@ impl Carrier for Counter {
 }
 
 #[test]
-fn what_is_to_be_told_beside_things_is_no_thing_and_cannot_be_dropped() {
+fn what_is_to_be_reported_beside_things_is_no_thing_and_cannot_be_dropped() {
     let (open, came) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let courier = Courier::new(2, Counter(open.clone(), came.clone())).unwrap();
     courier.nudge();

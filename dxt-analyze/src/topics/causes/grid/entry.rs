@@ -1,4 +1,4 @@
-//! A cell of a run, and how its calls differ from their like.
+//! A cell of a run, and how its calls differ from their peers.
 
 use crate::model::{Class, FileId, ProcessId, StreamIx};
 use crate::topics::causes::reading::cell::Cell;
@@ -34,7 +34,7 @@ pub struct Entry {
     pub usual_of_kind_ns: f64,
     /// Spread of their logarithm, and how far it leans to the fast side.
     pub spread: (f64, f64),
-    /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
+    /// How far the logarithm of their time is above that of their peers, without the longest call where there are several.
     pub above: f64,
     /// The same against all calls of their kind and size, on whatever file.
     pub above_kind: f64,
@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Time of the calls that are far from their like beyond `times` what is usual, ns: single calls, whatever else is slow about these.
+    /// Time of the calls that are far from their peers beyond `times` what is usual, ns: single calls, whatever else is slow about these.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         let with_the_rest = self.cell.far_calls as f64 * self.usual_ns * times;

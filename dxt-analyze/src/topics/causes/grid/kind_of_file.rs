@@ -13,15 +13,15 @@ const DEARER: f64 = 3.0;
 /// Calls on other files, as a part of those on it, at least: else there is nothing to tell it from.
 const OTHERS: f64 = 0.1;
 
-/// `files in DIR`, or `files *.END`, if the calls of which `counts` is true cost most there (`shortened`), and each of them far more than on others.
+/// `files in DIR`, or `files *.END`, if the calls of which `counts` is true cost most there (`savings`), and each of them far more than on others.
 #[must_use]
-pub fn dearest(grid: &Grid<'_>, shortened: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
+pub fn dearest(grid: &Grid<'_>, savings: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
     let mut calls: BTreeMap<FileId, f64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         *calls.entry(entry.file).or_default() += entry.cell.calls as f64;
     }
     let mut costs: BTreeMap<FileId, f64> = BTreeMap::new();
-    for (index, ns) in shortened {
+    for (index, ns) in savings {
         if let Some(entry) = grid.entries.get(*index as usize) {
             *costs.entry(entry.file).or_default() += ns;
         }

@@ -18,7 +18,7 @@ use crate::topics::causes::reading::threads::Threads;
 use crate::topics::causes::reading::usual::{Kind, Usual};
 use crate::topics::causes::replay::kept_waiting::KeptWaiting;
 use crate::topics::causes::replay::known::Known;
-use crate::topics::causes::replay::meetings::Meetings;
+use crate::topics::causes::replay::sync_points::SyncPoints;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl<'a> Grid<'a> {
             threads.push(of.threads);
             at_work.push(of.at_work);
             at_once.push(of.threads.at_once());
-            for (phase, ns) in crate::topics::causes::replay::meetings::with_counted(process, &slots, of.waits) {
+            for (phase, ns) in crate::topics::causes::replay::sync_points::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
                     waits.insert(number, ns);
                 }
@@ -143,10 +143,10 @@ impl<'a> Grid<'a> {
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
-        let meetings = if collective {
-            Meetings::default()
+        let sync_points = if collective {
+            SyncPoints::default()
         } else {
-            Meetings::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
+            SyncPoints::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
         };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
@@ -165,7 +165,7 @@ impl<'a> Grid<'a> {
             at_once,
             threads,
             at_work,
-            meetings,
+            sync_points,
             regions,
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
@@ -186,12 +186,12 @@ impl<'a> Grid<'a> {
         grid.set_above(&groups);
         let in_calls = grid.in_calls_by_phase();
         grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
-        let meetings = std::mem::take(&mut grid.meetings);
+        let sync_points = std::mem::take(&mut grid.sync_points);
         let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
         let several =
             |(process, _): &(ProcessId, &Process)| grid.threads.get(process.index()).is_some_and(|of| of.count > 1);
         let threaded = run.numbered_processes().filter(several).map(|(process, _)| process).collect();
-        grid.meetings = meetings.with_calls(run, &grid.slots, threaded, time);
+        grid.sync_points = sync_points.with_calls(run, &grid.slots, threaded, time);
         grid
     }
 

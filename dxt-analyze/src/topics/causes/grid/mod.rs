@@ -1,4 +1,4 @@
-//! All cells of a run, ready to be compared: what each is of, and how its calls differ from their like.
+//! All cells of a run, ready to be compared: what each is of, and how its calls differ from their peers.
 //!
 //! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
 //! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
@@ -27,7 +27,7 @@ use super::reading::slots::Slots;
 use super::reading::threads::Threads;
 use super::replay::kept_waiting::KeptWaiting;
 use super::replay::known::Known;
-use super::replay::meetings::Meetings;
+use super::replay::sync_points::SyncPoints;
 use crate::model::{Class, FileId, Process, ProcessId, Run, Stream};
 use folders::Folders;
 use made::Group;
@@ -60,7 +60,7 @@ pub struct Grid<'a> {
     /// By process: what these do, where they can be compared.
     pub at_work: Vec<Option<AtWork>>,
     /// Who waits for whom.
-    pub meetings: Meetings,
+    pub sync_points: SyncPoints,
     /// Parts of files.
     pub regions: Regions,
     /// Folders of files.
@@ -154,13 +154,13 @@ impl<'a> Grid<'a> {
 
     /// Whether others wait for a process at the end of a phase, as far as that is on record: ranks that meet again and again do. Of others that seldom
     /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up. Who waits for nobody where
-    /// all others do holds them up for that long ([`Meetings::wait_for`]).
+    /// all others do holds them up for that long ([`SyncPoints::wait_for`]).
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
         let known = self.hold_up.as_ref();
         known.is_none_or(|of| {
-            holds_up(of) || self.meetings.after(phase).is_some() || self.kept_waiting.by(process, phase)
+            holds_up(of) || self.sync_points.after(phase).is_some() || self.kept_waiting.by(process, phase)
         })
     }
 

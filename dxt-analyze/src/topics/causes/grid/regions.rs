@@ -5,7 +5,7 @@ use crate::topics::causes::reading::parts::{PARTS, Part, Parts};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
+/// Bytes of a file from which on its parts are distinguished, as the logarithm of a part's length.
 const LEAST: u32 = 16;
 
 /// Calls in a part on the mean, at least, while there are more parts than so many: fewer say little of a part.

@@ -9,7 +9,7 @@ const FEWEST: usize = 3;
 /// Part of the calls in the slots of one that others have at most.
 const BESIDE: f64 = 0.1;
 /// Times the median of their calls that each has at most, and at least one part in so many.
-const ALIKE: f64 = 2.0;
+const SIMILAR: f64 = 2.0;
 
 /// Those that are steps, of calls with the slot in which they begin, what they are on, and how many.
 pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTreeSet<T> {
@@ -27,7 +27,7 @@ pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTree
     }
     of.retain(|_, (mine, others)| *others <= *mine * BESIDE);
     let usual = median(&mut of.values().map(|(mine, _)| *mine).collect::<Vec<f64>>()).unwrap_or_default();
-    of.retain(|_, (mine, _)| *mine <= usual * ALIKE && *mine * ALIKE >= usual);
+    of.retain(|_, (mine, _)| *mine <= usual * SIMILAR && *mine * SIMILAR >= usual);
     if of.len() >= FEWEST { of.into_keys().collect() } else { BTreeSet::new() }
 }
 

@@ -42,8 +42,8 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         entry.cell.far_calls == 1 && entry.cell.longest_began().is_some_and(|at| began(entry) == Some(at))
     };
     let first = |index: u32| grid.entries.get(index as usize).filter(is_first);
-    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
-    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let all: f64 = tail.savings.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.savings.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
     let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
     let of: Vec<&Entry> = firsts.iter().filter_map(|(index, _)| first(*index)).collect();
     let processes: BTreeSet<ProcessId> = of.iter().map(|entry| entry.process).collect();
@@ -62,7 +62,7 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         longest_ns: longest,
         excess_ns: lost as u64,
     });
-    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), tail.shortened.clone());
+    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), tail.savings.clone());
     Some(Claim { at_most: Severity::Warn, ..claim })
 }
 
@@ -77,8 +77,8 @@ fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
             && entry.cell.longest_began().is_some_and(|at| begins.get(&entry.process) == Some(&at))
     };
     let first = |index: u32| grid.entries.get(index as usize).filter(|entry| is_first(entry));
-    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
-    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let all: f64 = tail.savings.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.savings.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
     let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
     let processes: BTreeSet<ProcessId> = firsts.iter().filter_map(|(index, _)| Some(first(*index)?.process)).collect();
     let most = processes.len() >= FEWEST && processes.len() as f64 >= begins.len() as f64 * MOST_PROCESSES;

@@ -1,4 +1,4 @@
-//! Calls that are far from their like as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
+//! Calls that are far from their peers as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
 //!
 //! * [`tails`]: single calls, [`scattered`]: of several kinds; [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
 //! * [`first_calls`]: long calls that are the first of their process; [`once_each`]: one for each file.
@@ -26,7 +26,7 @@ use stand_still::{StandStill, TOGETHER};
 use std::collections::BTreeSet;
 use tails::Tail;
 
-/// Tails, or their calls one by one.
+/// Tails, or their calls one at a time.
 #[must_use]
 pub fn of_tails(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Claim> {
     scattered::joined(grid, tails).iter().flat_map(|tail| of_tail(grid, tail)).collect()
@@ -38,7 +38,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         return vec![claim];
     }
     let is = |class: Class| tail.class == class || tail.also.contains(&class);
-    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && is(entry.class));
+    let kind = dearest(grid, &tail.savings, |entry| entry.leaf && is(entry.class));
     if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
         return vec![stands_still(grid, still)];
     }
@@ -99,10 +99,10 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
         waited: (!others.is_empty()).then_some((others.len() as u64, waited_ns)),
         worker: grid.run.worker_name(),
     });
-    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
+    let savings = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
     let mut found = Finding::new(Code::STALL, words);
     found.about.operation = Some(tail.class.plural().to_owned());
-    Claim::new(found, shortened)
+    Claim::new(found, savings)
 }
 
 /// Long calls on nobody in particular: the longest is an example, and accuses nobody.
@@ -115,8 +115,8 @@ fn on_nobody(grid: &Grid<'_>, tail: &Tail, on: Where) -> Claim {
         excess_ns: tail.extra_ns as u64,
         longest: longest(grid, tail),
     });
-    let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(grid, &tail.shortened))).with(facts(tail));
-    Claim::new(found, tail.shortened.clone())
+    let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(grid, &tail.savings))).with(facts(tail));
+    Claim::new(found, tail.savings.clone())
 }
 
 /// Facts of a tail on no process or node in particular.
@@ -149,8 +149,8 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         workers: grid.run.workers_name(),
         about,
     });
-    let words = words.on(lost_on(grid, &still.shortened));
-    Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.shortened.clone())
+    let words = words.on(lost_on(grid, &still.savings));
+    Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.savings.clone())
 }
 
 /// Long calls that are all but all one process's or one node's.
@@ -173,7 +173,7 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
         longest: longest(grid, tail),
         about,
     });
-    Claim::new(Finding::new(code, words.on(lost_on(grid, &tail.shortened))), tail.shortened.clone())
+    Claim::new(Finding::new(code, words.on(lost_on(grid, &tail.savings))), tail.savings.clone())
 }
 
 /// Takes what is said of long calls of a process or node that is slow anyway into what is said of that.
@@ -187,7 +187,7 @@ pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let mut apart = |tail: &Claim| {
         let same = slow.iter_mut().find(|slow| whose(tail).is_some() && whose(slow) == whose(tail));
         let Some(same) = same else { return true };
-        same.shortened.extend(tail.shortened.iter().copied());
+        same.savings.extend(tail.savings.iter().copied());
         same.finding.evidence.push(Evidence::from(tail.finding.title.to_string()));
         false
     };

@@ -7,7 +7,7 @@ use super::tails::{FEW, MOST, Tail};
 use crate::model::{Class, ProcessId};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::grid::kind_of_file::dearest;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::BTreeSet;
 
 /// Part of what all of them cost that one call does at most: what takes more is an event beside the others.
@@ -38,7 +38,7 @@ pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
         first.far = first.far.saturating_add(other.far);
         first.calls = first.calls.saturating_add(other.calls);
         first.extra_ns += other.extra_ns;
-        first.shortened.extend(other.shortened);
+        first.savings.extend(other.savings);
         if took(other.longest) > took(first.longest) {
             first.longest = other.longest;
         }
@@ -56,12 +56,12 @@ fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
         && first_calls::claim(grid, tail).is_none()
         && once_each(grid, tail).is_none()
         && stalls_in_a_row::claim(grid, tail).is_none()
-        && dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class).is_none()
+        && dearest(grid, &tail.savings, |entry| entry.leaf && entry.class == tail.class).is_none()
 }
 
 /// Whether no few calls make most of it, as of a tail of one kind.
 fn is_tail(grid: &Grid<'_>, parts: &[Tail]) -> bool {
-    let mut each: Shortened = parts.iter().flat_map(|tail| tail.shortened.iter().copied()).collect();
+    let mut each: Savings = parts.iter().flat_map(|tail| tail.savings.iter().copied()).collect();
     each.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = each.iter().map(|(_, ns)| ns).sum();
     let longest: f64 = each.iter().take(FEW).map(|(_, ns)| ns).sum();

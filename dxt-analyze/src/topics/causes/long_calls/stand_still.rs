@@ -2,7 +2,7 @@
 
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use std::collections::BTreeSet;
 
@@ -32,11 +32,11 @@ pub struct StandStill {
     pub far: u64,
     /// See above.
     pub extra_ns: f64,
-    /// What they would save if they took what their like take.
-    pub shortened: Shortened,
+    /// What they would save if they took what their peers take.
+    pub savings: Savings,
 }
 
-/// A cell's longest call, which is far from its like: begin, end, entry.
+/// A cell's longest call, which is far from its peers: begin, end, entry.
 type Long = (u64, u64, u32);
 
 /// Of the long calls (`cells`: entries, and what they take beyond what is usual) of a class that `processes` make.
@@ -63,18 +63,18 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
     let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
-    let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
-    let extra_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let savings: Savings = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
+    let extra_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
     if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
         return None;
     }
-    let far = shortened.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
+    let far = savings.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
     let span = |group: &&[Long]| {
         let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
         (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
     };
     let spans: Vec<(u64, u64)> = groups.iter().map(span).collect();
-    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, shortened })
+    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, savings })
 }
 
 /// Calls in groups: one that begins before another of the group ends is of it.

@@ -1,4 +1,4 @@
-//! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
+//! Single calls that are far from their peers, where no unit explains them: one that stalled, or a tail of many.
 
 use super::stand_still::{StandStill, stand_still};
 use crate::model::ProcessId;
@@ -6,13 +6,13 @@ use crate::model::class::{CLASSES, Class};
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Up to so many calls that make most of what is lost to long ones are told one by one.
+/// Up to so many calls that make most of what is lost to long ones are reported one at a time.
 pub(super) const FEW: usize = 3;
 /// Calls from which on they tell of who made them.
 const SEVERAL: u64 = 4;
@@ -23,14 +23,14 @@ pub(super) const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
 
-/// Part of many calls from which those far from their like are no tail, on nobody and nothing in particular.
+/// Part of many calls from which those far from their peers are no tail, on nobody and nothing in particular.
 const TWO_WAYS: f64 = 0.1;
 const MANY: u64 = 100;
 
 /// Octave of the longest requests that a C stream's buffer takes in: every so many of them one empties or fills it, by its nature.
 const BUFFERED: u8 = 16;
 
-/// Calls of a class far from their like.
+/// Calls of a class far from their peers.
 #[derive(Clone, Debug)]
 pub struct Tail {
     /// What they do.
@@ -51,8 +51,8 @@ pub struct Tail {
     pub of: Option<(Unit, u64, u64)>,
     /// The moments at which most processes are in such calls at once, if most of it is lost then.
     pub at_once: Option<StandStill>,
-    /// What they would save if they took what their like take.
-    pub shortened: Shortened,
+    /// What they would save if they took what their peers take.
+    pub savings: Savings,
 }
 
 impl Tail {
@@ -77,7 +77,7 @@ pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
 
 fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
-    let mut shortened = Vec::new();
+    let mut savings = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
     let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
@@ -92,7 +92,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         far = far.saturating_add(entry.cell.far_calls);
         mine.0 = mine.0.saturating_add(entry.cell.far_calls);
         extra += more;
-        shortened.push((index, more));
+        savings.push((index, more));
         longest.push((entry.cell.longest_ns, index));
     }
     longest.sort_unstable_by(|a, b| b.cmp(a));
@@ -110,7 +110,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
             .and_then(|entry| Some((entry.size, grid.stream(entry)?)))
             .is_some_and(|(size, stream)| size <= BUFFERED && grid.run.op(stream).layer == Some(Layer::Stdio))
     };
-    let in_buffers: f64 = shortened.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
+    let in_buffers: f64 = savings.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
     if stalls.is_empty() && in_buffers >= extra * MOST {
         return None;
     }
@@ -125,12 +125,12 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let of = nearly_all(&by, far).or_else(|| nearly_all(&of_nodes, far));
     // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
-    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
-    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
-    Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
+    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || savings.iter().any(inside);
+    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &savings, by.len()) };
+    Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, savings })
 }
 
-/// The one of several that nearly all calls far from their like are of: how many are, and its calls.
+/// The one of several that nearly all calls far from their peers are of: how many are, and its calls.
 fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u64)> {
     let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
     let is = by.len() >= FEWEST && far >= SEVERAL && of.0 as f64 >= far as f64 * MOST;

@@ -1,5 +1,5 @@
 //! What each thread of a process reads and writes, and whether one takes longer for its calls than the others that do the same. Only of processes with so many threads that these can
-//! be compared; calls that are far from their like are left out, since a stall makes no thread slow.
+//! be compared; calls that are far from their peers are left out, since a stall makes no thread slow.
 
 use super::cell::Cell;
 use super::parts::LOG_BITS;
@@ -14,8 +14,8 @@ const CALLS: u64 = 16;
 /// Part of all reads, or writes, that a thread makes at least to be one of those that do them, in even shares.
 const COUNTS: f64 = 0.1;
 /// Times as many as the median of the threads, or as long on the mean: who makes more or longer ones does other work.
-const ALIKE: f64 = 1.25;
-/// Spread of the logarithm of single durations, as if they varied by half: what is more regular is only told more surely.
+const SIMILAR: f64 = 1.25;
+/// Spread of the logarithm of single durations, as if they varied by half: what is more regular is only reported more surely.
 const SPREAD: f64 = 0.5;
 
 /// Reads, or writes, of a thread. Times in ns.
@@ -181,8 +181,8 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let count = |of: &Calls| of.count as f64;
     let length = |of: &Calls| of.bytes as f64 / of.count.max(1) as f64;
     let (usual_count, usual_length) = (middle(&count)?, middle(&length)?);
-    let alike = |value: f64, usual: f64| value <= usual * ALIKE && value * ALIKE >= usual;
-    let same = |of: &Calls| of.count >= CALLS && alike(count(of), usual_count) && alike(length(of), usual_length);
+    let similar = |value: f64, usual: f64| value <= usual * SIMILAR && value * SIMILAR >= usual;
+    let same = |of: &Calls| of.count >= CALLS && similar(count(of), usual_count) && similar(length(of), usual_length);
     if members.len() < FEWEST || !members.iter().all(|(_, of)| same(of)) {
         return None;
     }

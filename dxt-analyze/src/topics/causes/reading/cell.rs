@@ -35,7 +35,7 @@ pub struct Cell {
     pub time_ns: u64,
     /// Sum of the natural logarithms of their durations, times 2^16.
     logs: i64,
-    /// Calls far from their like.
+    /// Calls far from their peers.
     pub far_calls: u64,
     /// Time in those.
     pub far_ns: u64,
@@ -139,7 +139,7 @@ impl Cell {
         }
     }
 
-    /// Mean time of the calls that are not far from their like.
+    /// Mean time of the calls that are not far from their peers.
     #[must_use]
     pub fn mean_of_near_ns(&self) -> f64 {
         let near = self.calls.saturating_sub(self.far_calls).max(1);

@@ -106,7 +106,7 @@ impl<'a> Cells<'a> {
 #[derive(Clone, Copy)]
 struct Like {
     size: u8,
-    /// From here on a call is far from its like, ns.
+    /// From here on a call is far from its peers, ns.
     far_ns: u64,
     /// Logarithm of what they take.
     log: i64,

@@ -27,7 +27,7 @@ pub struct Call {
     pub at: u64,
     /// Ns.
     pub duration: u64,
-    /// By how much it takes longer than its like, a difference of logarithms.
+    /// By how much it takes longer than its peers, a difference of logarithms.
     pub above: i64,
 }
 

@@ -1,16 +1,16 @@
 //! When a process came to calls in which ranks meet, and what that says of all of them.
 
-/// Meetings of one operation that are followed.
-pub(super) const MEETINGS: usize = 1 << 16;
+/// SyncPoints of one operation that are followed.
+pub(super) const SYNC_POINTS: usize = 1 << 16;
 /// Part of calls that all ranks make in which nobody leaves before the last has come, from which they meet there.
 const MET: f64 = 0.9;
 
-/// Meetings of one operation on one file.
+/// SyncPoints of one operation on one file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meetings {
+pub(super) struct SyncPoints {
     /// Latest beginning of each, ns since the job's start.
     pub(super) last: Vec<u64>,
-    /// Earliest end of each, if that has to tell whether they are meetings.
+    /// Earliest end of each, if that has to tell whether they are synchronization points.
     pub(super) first_out: Vec<u64>,
     /// Processes that took part, and in how many at least and at most.
     pub(super) processes: u64,
@@ -18,7 +18,7 @@ pub(super) struct Meetings {
     pub(super) most: usize,
 }
 
-impl Meetings {
+impl SyncPoints {
     pub(super) fn add(&mut self, of: &Begins) {
         let (last, first_out) = (of.begins.clone(), of.ends.clone());
         self.join(&Self { last, first_out, processes: 1, fewest: of.begins.len(), most: of.begins.len() });
@@ -48,11 +48,11 @@ impl Meetings {
     }
 }
 
-/// Meetings of one process.
+/// SyncPoints of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Begins {
     pub(super) begins: Vec<u64>,
-    /// Their ends, where these tell whether they are meetings.
+    /// Their ends, where these tell whether they are synchronization points.
     pub(super) ends: Vec<u64>,
     /// How long after the last one it came, its other calls left out, ns; [`FIRST`] if there was none.
     pub(super) gaps: Vec<u64>,
@@ -65,7 +65,7 @@ pub const FIRST: u64 = u64::MAX;
 
 impl Begins {
     pub(super) fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<(u64, u64)>) {
-        if self.begins.len() < MEETINGS {
+        if self.begins.len() < SYNC_POINTS {
             self.begins.push(begin);
             self.ends.extend(end);
             self.gaps.extend(gap.map(|(gap, _)| gap));

@@ -1,8 +1,8 @@
 //! Where ranks meet, and when no process does I/O: first reading. The k-th call of a collective operation of one rank is the k-th of
 //! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase. So do the program's own
-//! meetings on communicators of all ranks, which libraries duplicate.
+//! synchronization points on communicators of all ranks, which libraries duplicate.
 
-use super::met::{Begins, FIRST, MEETINGS, Meetings, Waited};
+use super::met::{Begins, FIRST, SYNC_POINTS, SyncPoints, Waited};
 use super::role::{Role, role};
 use super::slots::Slots;
 use super::who::{Key, Who, of_all, of_parts};
@@ -15,7 +15,7 @@ use trace_format::frame::BlockHead;
 
 /// Parts of the run in which I/O is looked for.
 const PARTS: usize = 1 << 14;
-/// Groups of ranks that a process makes collective calls with that are told apart.
+/// Groups of ranks that a process makes collective calls with that are distinguished.
 const GROUPS: usize = 8;
 /// Ranks of a part of all from which on it tells who of them comes late.
 const SEVERAL: u64 = 3;
@@ -46,7 +46,7 @@ impl Phases {
             let met: FxHashSet<Key> = process.iter().filter_map(|role| role.collective()).collect();
             for key in met {
                 let (callers, group) = count.entry(key).or_default();
-                // Told by who they are, in any order.
+                // Reported by who they are, in any order.
                 (*callers, *group) = (*callers + 1, group.wrapping_add(FxBuildHasher.hash_one(number)));
             }
         }
@@ -57,7 +57,7 @@ impl Phases {
                 (Some((callers, _)), _) if callers < ranks.min(SEVERAL) => *role = Role::Call,
                 (Some((callers, who)), Role::Collective { sure, group, .. }) => {
                     *group = who;
-                    // Groups of ranks may have opened the file one by one.
+                    // Groups of ranks may have opened the file one at a time.
                     *sure &= callers == ranks;
                 }
                 _ => {}
@@ -95,7 +95,7 @@ fn begin_of(part: usize, length: u64) -> u64 {
 pub struct Partial {
     /// Whether any process was in a call, by part of the run.
     busy: Vec<bool>,
-    meetings: FxHashMap<Key, Meetings>,
+    sync_points: FxHashMap<Key, SyncPoints>,
     now: ProcessId,
     /// Kernel id of the first thread of the process that is in calls.
     thread: Option<u32>,
@@ -136,7 +136,7 @@ impl Partial {
         let waited = Waited::of(std::mem::take(&mut self.waited));
         for (key, mut begins) in self.begins.drain() {
             begins.without(&waited);
-            self.meetings.entry(key).or_default().add(&begins);
+            self.sync_points.entry(key).or_default().add(&begins);
             if !begins.gaps.is_empty() && begins.gaps.len() <= self.room {
                 self.gaps.entry(key).or_default().push((self.now, begins.gaps));
             }
@@ -174,9 +174,9 @@ impl Partial {
     #[must_use]
     pub fn gaps(&mut self) -> Vec<Gaps> {
         self.end_process();
-        let meetings = &self.meetings;
+        let sync_points = &self.sync_points;
         let whole = |(key, by_process): &(Key, Vec<OfProcess>)| {
-            let of = meetings.get(key).filter(|of| of.is_one());
+            let of = sync_points.get(key).filter(|of| of.is_one());
             of.is_some_and(|of| of.processes == by_process.len() as u64)
         };
         let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
@@ -194,15 +194,15 @@ impl Partial {
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (run.length_ns(), run.ranks());
         self.end_process();
-        let all_met = |of: &Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
-        let mut met: Vec<(&Key, &Meetings)> = self.meetings.iter().filter(|(_, of)| all_met(of)).collect();
+        let all_met = |of: &SyncPoints| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
+        let mut met: Vec<(&Key, &SyncPoints)> = self.sync_points.iter().filter(|(_, of)| all_met(of)).collect();
         // Where ranks meet in calls that say so, others tell nothing more.
         if met.iter().any(|(key, _)| !self.unsure.contains(&key.0)) {
             met.retain(|(key, _)| !self.unsure.contains(&key.0));
         }
         let met_in: FxHashSet<Key> =
             met.iter().map(|(key, _)| **key).filter(|key| self.unsure.contains(&key.0)).collect();
-        let mut ends: Vec<u64> = met.iter().flat_map(|(_, meetings)| &meetings.last).copied().collect();
+        let mut ends: Vec<u64> = met.iter().flat_map(|(_, sync_points)| &sync_points.last).copied().collect();
         let ranks_met = !ends.is_empty();
         let mut idle = 0;
         for (part, &busy) in self.busy.iter().enumerate() {
@@ -240,7 +240,7 @@ impl Analysis for Phases {
     fn start(&self) -> Partial {
         Partial {
             busy: vec![false; PARTS],
-            meetings: FxHashMap::default(),
+            sync_points: FxHashMap::default(),
             now: ProcessId::NONE,
             thread: None,
             begins: FxHashMap::default(),
@@ -282,8 +282,8 @@ impl Analysis for Phases {
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                 let main = *partial.thread.get_or_insert(tid);
-                if let Role::Meeting { op, sure } = role {
-                    if tid == main && partial.waited.len() < MEETINGS {
+                if let Role::SyncPoint { op, sure } = role {
+                    if tid == main && partial.waited.len() < SYNC_POINTS {
                         partial.waited.push((start, end));
                     }
                     if let Some(who) = communicators.get(&row.offset) {
@@ -312,8 +312,8 @@ impl Analysis for Phases {
             into.gaps.entry(key).or_default().extend(gaps);
         }
         into.unsure.extend(other.unsure);
-        for (key, meetings) in other.meetings {
-            into.meetings.entry(key).or_default().join(&meetings);
+        for (key, sync_points) in other.sync_points {
+            into.sync_points.entry(key).or_default().join(&sync_points);
         }
     }
 }

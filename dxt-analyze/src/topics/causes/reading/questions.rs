@@ -17,7 +17,7 @@ const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
 /// Operations that put a file in its place under a name which is not on record: that it is in the same folder is likely.
 const PUT: [&str; 2] = ["rename", "link"];
 
-/// Events that are kept of all files together, and of each that a process uses: at most, and at least. Of files with more nothing is told.
+/// Events that are kept of all files together, and of each that a process uses: at most, and at least. Of files with more nothing is reported.
 const EVENTS: u64 = 1 << 20;
 const OF_EACH: (u64, u64) = (16, 1 << 12);
 

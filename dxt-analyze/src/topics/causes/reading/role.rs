@@ -16,7 +16,7 @@ pub(super) enum Role {
     Collective { op: u16, file: FileId, sure: bool, group: u64 },
     /// Calls of MPI's in which all processes of a communicator meet; if it is not `sure`, as far as none leaves before the last has come: a broadcast
     /// behind a reduction.
-    Meeting { op: u16, sure: bool },
+    SyncPoint { op: u16, sure: bool },
 }
 
 impl Role {
@@ -30,7 +30,7 @@ impl Role {
 }
 
 /// Calls of MPI's which nobody leaves before all have come.
-const MEETING: [&str; 9] = [
+const SYNC_CALLS: [&str; 9] = [
     "barrier",
     "allreduce",
     "allgather",
@@ -44,14 +44,14 @@ const MEETING: [&str; 9] = [
 
 /// Whether nobody leaves a call of MPI's before all have come.
 pub(super) fn all_meet(op: &Op) -> bool {
-    MEETING.contains(&op.name.as_str())
+    SYNC_CALLS.contains(&op.name.as_str())
 }
 
 /// It.
 pub(super) fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
-        return Role::Meeting { op: stream.op, sure: all_meet(op) };
+        return Role::SyncPoint { op: stream.op, sure: all_meet(op) };
     }
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;

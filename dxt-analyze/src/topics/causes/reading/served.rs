@@ -1,5 +1,5 @@
 //! How many calls storage targets serve in a time, by how many they have in flight. A target that has room serves twice as many when it has twice as many; one that
-//! is busy serves as many as ever, and the others wait. And a call that finds nobody waits for nobody. That is how a queue is told from calls that are slow by
+//! is busy serves as many as ever, and the others wait. And a call that finds nobody waits for nobody. That is how a queue is distinguished from calls that are slow by
 //! themselves.
 
 /// Octaves of calls in flight.
@@ -82,7 +82,7 @@ impl Served {
     /// Whether targets serve about as many calls in a time however many they have. Where they serve far fewer when they have many, those with few are the ends
     /// of bursts, whose calls began together.
     #[must_use]
-    pub fn is_busy_alike(&self) -> bool {
+    pub fn is_busy_evenly(&self) -> bool {
         let rate = |of: &[(f64, f64)]| {
             let (ends, ns) = of.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
             (ends >= ENDS && ns > 0.0).then(|| ends / ns)
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn ends_of_bursts_are_no_targets_with_few() {
-        assert!(served(1).is_busy_alike() && served(64).is_busy_alike() && !Served::default().is_busy_alike());
+        assert!(served(1).is_busy_evenly() && served(64).is_busy_evenly() && !Served::default().is_busy_evenly());
         // Eight calls that begin within 8 ms and take 30 ms each.
         let mut bursts = Served::default();
         let octaves = [(8, 8, 22.0), (4, 4, 6.0), (2, 10, 12.0), (1, 10, 11.0)];
         octaves.into_iter().for_each(|(many, ends, ms)| bursts.add(many, ends, ms * 1e7));
-        assert!(!bursts.is_busy_alike());
+        assert!(!bursts.is_busy_evenly());
     }
 
     #[test]

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_in_turns_and_one_after_the_other_are_told_apart() {
+    fn threads_in_turns_and_one_after_the_other_are_distinguished() {
         let thread = |starts: [u64; 3]| {
             let mut one = OfThread::default();
             starts.into_iter().for_each(|start| one.add(start, 10));

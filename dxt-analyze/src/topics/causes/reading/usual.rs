@@ -60,13 +60,13 @@ pub struct Usual {
     pub median_ns: f64,
     /// Spread of the logarithm, from the fast half.
     pub spread: f64,
-    /// From here on a call is far from its like, ns.
+    /// From here on a call is far from its peers, ns.
     pub far_ns: u64,
     /// How much further the fast end of the logarithm is from the median than the slow end: 5 and 95 %.
     pub leans: f64,
 }
 
-/// Times the usual that a call takes at least to be far from its like.
+/// Times the usual that a call takes at least to be far from its peers.
 pub const FAR: f64 = 8.0;
 /// Spreads beyond the median for that.
 const SPREADS: f64 = 4.5;

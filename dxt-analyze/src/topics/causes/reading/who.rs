@@ -16,7 +16,7 @@ pub enum Who {
         nth: u32,
         /// Rank in `MPI_COMM_WORLD` of its first.
         first: i32,
-        /// Told from its members.
+        /// Reported from its members.
         members: u64,
     },
     /// The same of a communicator of some of the ranks.
@@ -25,7 +25,7 @@ pub enum Who {
         nth: u32,
         /// Rank in `MPI_COMM_WORLD` of its first.
         first: i32,
-        /// Told from its members.
+        /// Reported from its members.
         members: u64,
     },
 }

@@ -1,5 +1,5 @@
-//! Ranks that come to a meeting a whole round ahead of the last one: who waits for others' messages in each round, as at halos, cannot be. What slows
-//! such a rank down costs the run only what it does not wait at that meeting.
+//! Ranks that come to a synchronization point a whole round ahead of the last one: who waits for others' messages in each round, as at halos, cannot be. What slows
+//! such a rank down costs the run only what it does not wait at that synchronization point.
 
 use super::super::grid::Grid;
 use crate::model::ProcessId;
@@ -13,17 +13,17 @@ const PAUSE: f64 = 0.5;
 /// Part by which two ranks' numbers of rounds, or of calls where pauses are too uneven to tell rounds, may differ: who makes more has work of its own at the end, for which the others may wait.
 const AS_MANY: f64 = 0.2;
 
-/// Who is, by the phase that the meeting ends.
+/// Who is, by the phase that the synchronization point ends.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 
 impl Ahead {
-    /// Of meetings before which all did not meet for long: between others there is no more than a round.
+    /// Of synchronization points before which all did not meet for long: between others there is no more than a round.
     #[must_use]
     pub fn of(grid: &Grid<'_>) -> Self {
         // By slot, when calls that begin there end, as far as a long one tells, and how many these are.
         let mut slots: FxHashMap<ProcessId, BTreeMap<u16, (u64, u64)>> = FxHashMap::default();
-        let far: Vec<_> = grid.meetings.far().collect();
+        let far: Vec<_> = grid.sync_points.far().collect();
         if !far.is_empty() {
             for entry in grid.entries.iter().filter(|entry| entry.leaf) {
                 let until = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
@@ -53,7 +53,7 @@ impl Ahead {
         Self(out)
     }
 
-    /// Whether a rank is, before the meeting that ends a phase.
+    /// Whether a rank is, before the synchronization point that ends a phase.
     #[must_use]
     pub fn is(&self, process: ProcessId, end: usize) -> bool {
         self.0.contains(&(end, process))
@@ -86,8 +86,8 @@ impl Rounds {
     /// Whether who waits for `ns` is a round ahead of who comes last, the longest of that one's.
     fn is_ahead(&self, last: &Self, ns: f64) -> bool {
         let as_many = |mine: u64, theirs: u64| mine.abs_diff(theirs) as f64 <= mine.max(theirs) as f64 * AS_MANY;
-        let alike = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);
-        ns >= last.longest_ns as f64 && alike
+        let similar = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);
+        ns >= last.longest_ns as f64 && similar
     }
 }
 

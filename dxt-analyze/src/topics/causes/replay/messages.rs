@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 /// Part of the most that any rank would be quicker from which another is as slow.
 const AS_SLOW: f64 = 0.5;
-/// Part of what slow ranks usually are quicker up to which they are not held up between two meetings.
+/// Part of what slow ranks usually are quicker up to which they are not held up between two synchronization points.
 const FREE: f64 = 0.1;
-/// Fewest meetings that tell how long ranks compute where nothing holds them up, or that they wait where there is none of these.
+/// Fewest synchronization points that tell how long ranks compute where nothing holds them up, or that they wait where there is none of these.
 const FEWEST: usize = 2;
 /// How long a rank may be outside of calls beyond what it should be, against how long another's calls hold it up: behind that it works.
 const AT_MOST: f64 = 1.5;
@@ -19,19 +19,19 @@ const AT_MOST: f64 = 1.5;
 const AT_LEAST: f64 = 0.5;
 /// Part of the same by which it comes earlier or later than those whose calls are slow there, at most: they come when it may go on.
 const WITH_THEM: f64 = 0.25;
-/// Part of the meetings at which it must do so there.
+/// Part of the synchronization points at which it must do so there.
 const MOSTLY: f64 = 0.7;
 
-/// Fewest meetings over which lengths vary, or do not, for that to tell.
+/// Fewest synchronization points over which lengths vary, or do not, for that to tell.
 const FEWEST_TO_VARY: usize = 4;
 
 /// Of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
-/// How long each rank is outside of calls, and does not wait at a meeting either, from one to the next.
+/// How long each rank is outside of calls, and does not wait at a synchronization point either, from one to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// By phase that a meeting ends, ns; empty where nothing is known.
+    /// By phase that a synchronization point ends, ns; empty where nothing is known.
     outside: Vec<Times>,
     /// How long each is in calls meanwhile, ns.
     calls: Vec<Times>,
@@ -39,11 +39,11 @@ pub struct Messages {
     threaded: BTreeSet<ProcessId>,
 }
 
-/// One meeting before which a finding shortens calls: the phase that it ends, and by how much, ns.
+/// One synchronization point before which a finding shortens calls: the phase that it ends, and by how much, ns.
 pub type Shorter<'a> = (usize, &'a Times);
 
 impl Messages {
-    /// Of `waits` by the phase that a meeting ends, who is `threaded`, and the time of a process in calls of a phase.
+    /// Of `waits` by the phase that a synchronization point ends, who is `threaded`, and the time of a process in calls of a phase.
     #[must_use]
     pub fn of(
         slots: &Slots,
@@ -53,7 +53,7 @@ impl Messages {
         in_calls: impl Fn(usize, ProcessId) -> f64,
     ) -> Self {
         let mut first = 0;
-        let of_meeting = |(end, waits): (usize, &Times)| {
+        let of_sync_point = |(end, waits): (usize, &Times)| {
             if waits.is_empty() {
                 return (Times::default(), Times::default());
             }
@@ -70,12 +70,12 @@ impl Messages {
             first = end + 1;
             (outside, calls)
         };
-        let (outside, calls) = waits.iter().enumerate().map(of_meeting).unzip();
+        let (outside, calls) = waits.iter().enumerate().map(of_sync_point).unzip();
         Self { outside, calls, threaded }
     }
 
-    /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by meeting: as long as these take for it at most.
-    /// `met` is how long each waits at a meeting, by the phase that it ends.
+    /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by sync_point: as long as these take for it at most.
+    /// `met` is how long each waits at a synchronization point, by the phase that it ends.
     #[must_use]
     pub fn waits(&self, met: &[Times], all: &[Shorter<'_>], who: &BTreeSet<ProcessId>) -> Vec<Times> {
         let mut most: Vec<f64> = all.iter().map(|(_, less)| less.values().copied().fold(0.0, f64::max)).collect();
@@ -110,11 +110,11 @@ impl Messages {
                 let of = met.get(end)?;
                 Some((of.get(&process)? - least(of, slow)?).abs() <= most * WITH_THEM)
             };
-            let alike = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
+            let similar = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
                 let as_long = (**most * AT_LEAST..=**most * AT_MOST).contains(*ns) && **most > 0.0;
                 as_long && comes_with(*end, slow, **most).unwrap_or_default()
             };
-            let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(alike).count();
+            let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(similar).count();
             let often = often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY;
             if usually.is_known() || often && !self.keeps_its_own_time(process, all, &slow) {
                 for ((waits, ns), most) in waits.iter_mut().zip(beyond).zip(&of_all) {
@@ -127,7 +127,7 @@ impl Messages {
         waits
     }
 
-    /// Whether a rank is outside of calls for as long at each meeting, however long those are in calls that it might wait for: who waits for another is outside for
+    /// Whether a rank is outside of calls for as long at each synchronization point, however long those are in calls that it might wait for: who waits for another is outside for
     /// longer where that one takes longer, and it less.
     fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {

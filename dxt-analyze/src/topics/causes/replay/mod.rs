@@ -1,15 +1,15 @@
-//! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
+//! What the run time would be with some calls savings: within a phase the slowest rank decides, since all wait for it at its end.
 //!
-//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on, [`known`]: as far as that was asked before;
-//!   [`ahead`]: who is tied to nobody; [`turns`]: what who takes turns waits for them.
+//! * [`sync_points`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on, [`known`]: as far as that was asked before;
+//!   [`ahead`]: who is tied to nobody; [`turns`]: what who alternates waits for them.
 
 pub mod ahead;
 pub mod alone;
 pub mod kept_waiting;
 pub mod known;
-pub mod meetings;
 pub mod messages;
 pub mod pace;
+pub mod sync_points;
 pub mod turns;
 
 use super::grid::{Entry, Grid};
@@ -26,23 +26,23 @@ pub struct Work {
     of_slot: Vec<u32>,
     /// Whether these are the phases of the grid.
     by_phase: bool,
-    /// Who comes to far meetings ahead of the last.
+    /// Who comes to far synchronization points ahead of the last.
     ahead: OnceLock<ahead::Ahead>,
 }
 
 /// Part of a phase's work from which one process does it alone.
 const ALONE: f64 = 0.95;
-/// Times an even share that one of several has at most if they take turns.
+/// Times an even share that one of several has at most if they alternate.
 const EVEN: f64 = 1.5;
 
-/// Part of what is shortened that is of ranks which come to the next meeting a round ahead, for it to cost no more than it does there.
+/// Part of what is savings that is of ranks which come to the next synchronization point a round ahead, for it to cost no more than it does there.
 const AHEAD: f64 = 0.8;
 
 /// Stands for the end of the run, which no phase that is known ends at.
 const END: usize = usize::MAX;
 
-/// Calls shortened: entry of the grid, and by how much, ns.
-pub type Shortened = Vec<(u32, f64)>;
+/// Calls savings: entry of the grid, and by how much, ns.
+pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
     /// By phases, or as if ranks met at the end of each slot.
@@ -97,7 +97,7 @@ impl Work {
         self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
     }
 
-    /// The same of processes that take turns from one phase to the next, ns: in each works one, and over all of them each has about its share.
+    /// The same of processes that alternate from one phase to the next, ns: in each works one, and over all of them each has about its share.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
@@ -121,18 +121,18 @@ impl Work {
 
     /// What the job saves, ns.
     #[must_use]
-    pub fn saved(&self, grid: &Grid<'_>, shortened: &[(u32, f64)]) -> f64 {
+    pub fn saved(&self, grid: &Grid<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
-        for &(index, ns) in shortened {
+        for &(index, ns) in savings {
             let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
             *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
-        let mut between: Vec<meetings::BeforeMeeting> = Vec::new();
+        let mut between: Vec<sync_points::BeforeSyncPoint> = Vec::new();
         let alone = std::cell::OnceCell::new();
-        // Where the others go on, they wait for no message, however long it is to the next meeting.
-        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, shortened));
+        // Where the others go on, they wait for no message, however long it is to the next synchronization point.
+        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, savings));
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
@@ -140,21 +140,21 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let near = grid.meetings.after(phase).filter(|_| self.by_phase);
+            let near = grid.sync_points.after(phase).filter(|_| self.by_phase);
             let ahead = |end: usize| {
                 let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(grid));
                 let of_those: f64 = less.iter().filter(|of| ahead.is(*of.0, end)).map(|of| of.1).sum();
                 of_those >= less.values().sum::<f64>() * AHEAD
             };
-            let far = || grid.meetings.far_after(phase).filter(|_| self.by_phase);
+            let far = || grid.sync_points.far_after(phase).filter(|_| self.by_phase);
             let none_near = || far().filter(|end| ahead(*end) || goes_on());
             // Nor where nobody is known to meet: then each comes to the run's end by so much earlier.
             let at_the_end = || goes_on().then_some(END);
-            let meeting = near.or_else(none_near).or_else(at_the_end);
+            let sync_point = near.or_else(none_near).or_else(at_the_end);
             // Who goes on waits for nobody at the phase's end either.
-            let beside = meeting != near;
-            if between.last().is_none_or(|last| last.end != meeting) {
-                between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
+            let beside = sync_point != near;
+            if between.last().is_none_or(|last| last.end != sync_point) {
+                between.push(sync_points::BeforeSyncPoint { end: sync_point, ..Default::default() });
             }
             let Some(last) = between.last_mut() else { continue };
             last.ns += if beside { less.values().copied().fold(0.0, f64::max) } else { before - after };
@@ -165,23 +165,23 @@ impl Work {
         for before in between.iter_mut().filter(|before| before.end == Some(END)) {
             before.ns = before.less.values().copied().fold(0.0, f64::max);
         }
-        grid.meetings.saved(&between).into_iter().sum()
+        grid.sync_points.saved(&between).into_iter().sum()
     }
 }
 
-/// What calls shortened save when one process is left, since a moment ([`alone`]), ns.
+/// What calls savings save when one process is left, since a moment ([`alone`]), ns.
 #[must_use]
-pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), shortened: &[(u32, f64)]) -> f64 {
+pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
     let entry = |index: u32| grid.entries.get(index as usize).filter(|entry| entry.leaf && entry.process == process);
-    let parts = shortened
+    let parts = savings
         .iter()
         .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
     let then: f64 = parts.sum();
     // Whose call the others did not wait for came that much later to all that followed, and to its end.
-    let before = || shortened.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
+    let before = || savings.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
     let end = grid.run.process(process).map_or(since, |of| of.end_ns);
     let later = before().sum::<f64>().min(end.saturating_sub(since) as f64);
-    if later > then && pace::others_go_on(grid, shortened) { later } else { then }
+    if later > then && pace::others_go_on(grid, savings) { later } else { then }
 }
 
 /// The part of `ns` of an entry that is at `since` or later: all of what begins then, or what is left of its longest call.

@@ -10,23 +10,23 @@ use std::collections::BTreeMap;
 
 /// Most calls that are looked at: more are no single ones.
 const CALLS: usize = 64;
-/// Part of what is shortened that calls are during which others go on, at least.
+/// Part of what is savings that calls are during which others go on, at least.
 const MOST: f64 = 0.8;
 /// Rounds of calls, as between two pauses of all, that another process makes during one, at least: one it may have been about to make.
 const ROUNDS: f64 = 1.5;
 /// Part of its usual pace that is no wait.
 const PACE: f64 = 0.6;
 
-/// Whether most other processes go on during the calls that are shortened.
+/// Whether most other processes go on during the calls that are savings.
 #[must_use]
-pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
-    if shortened.is_empty() || shortened.len() > CALLS || grid.slots_of_cell > 1 {
+pub fn others_go_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
+    if savings.is_empty() || savings.len() > CALLS || grid.slots_of_cell > 1 {
         return false;
     }
-    let entries = shortened.iter().map(|(index, _)| *index).collect();
+    let entries = savings.iter().map(|(index, _)| *index).collect();
     let go_on = grid.pace.go_on(entries, |entries| go_on(grid, grid.pace.calls(|| calls(grid)), entries));
     let (mut all, mut beside) = (0.0, 0.0);
-    for ((_, ns), go_on) in shortened.iter().zip(go_on.iter()) {
+    for ((_, ns), go_on) in savings.iter().zip(go_on.iter()) {
         all += ns;
         beside += if *go_on { *ns } else { 0.0 };
     }
@@ -90,8 +90,8 @@ fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     let Some(usual) = median(&mut pauses.iter().map(length).collect::<Vec<f64>>()) else { return false };
     let behind = end + usual as usize + 1;
     let (beside, others): (Vec<_>, Vec<_>) = pauses.iter().partition(|(from, until)| *until > first && *from < behind);
-    let alike = others.iter().filter(|pause| (length(pause) - usual).abs() <= (usual * AS_LONG).max(1.0)).count();
-    let always = others.len() >= PAUSES && alike as f64 >= others.len() as f64 * ALWAYS;
+    let similar = others.iter().filter(|pause| (length(pause) - usual).abs() <= (usual * AS_LONG).max(1.0)).count();
+    let always = others.len() >= PAUSES && similar as f64 >= others.len() as f64 * ALWAYS;
     let goes_on_behind = slots.last().is_some_and(|last| *last >= behind);
     long >= LONG && always && goes_on_behind && beside.iter().all(|pause| length(pause) < usual + long as f64 * HELD_UP)
 }

@@ -1,4 +1,4 @@
-//! What ranks that take turns wait for them: the pauses of each before its turns, beyond what it computes by itself. Who computes while others have
+//! What ranks that alternate wait for them: the pauses of each before its turns, beyond what it computes by itself. Who computes while others have
 //! their turns loses nothing by that.
 
 use crate::model::{Class, ProcessId};
@@ -55,7 +55,7 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
         return None;
     }
     // Behind each turn all may meet: then it is on record what each waits for those of others.
-    let met = grid.meetings.waited_by_each();
+    let met = grid.sync_points.waited_by_each();
     let own = first.min(later);
     let end = |rank: &Rank| rank.calls.last().map_or(0, |call| call.1) as f64;
     let lost = |(pauses, rank): &(Vec<u64>, &Rank)| {
@@ -66,7 +66,7 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     Some((last - without).max(met))
 }
 
-/// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who takes turns does.
+/// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who alternates does.
 #[must_use]
 pub fn handed_on(grid: &Grid<'_>) -> f64 {
     handed_on_by(grid.entries.iter().filter(|entry| entry.leaf))

@@ -13,7 +13,7 @@ use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
 use crate::topics::causes::reading::usual::{Kind, Usual};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -338,21 +338,21 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
     }
     // On all targets at once, so many wait for each.
     let each = (aliased.at_once / aliased.targets as f64).max(1.0);
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
         let Some(&fastest) = fastest.get(&(entry.size, entry.class)) else { continue };
         let less = entry.left_ns - fastest as f64 * each * entry.cell.calls as f64;
         if entry.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
     let name = grid.run.file(aliased.file)?.name.clone();
     let about = About { file: Some(name.clone()), ..About::default() };
     let words = words::aliasing(&name, aliased.share, aliased.targets as u64, aliased.at_once, about);
-    Some(Claim::new(Finding::new(Code::ALIASING, words), shortened))
+    Some(Claim::new(Finding::new(Code::ALIASING, words), savings))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::model::{Class, FileId};
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls that met no read of the block from which on their median tells what is usual.
@@ -40,7 +40,7 @@ type Kind = (FileId, Class, u8);
 /// What other calls wait for the reads of a block (`block`: entries of the grid): at most until the last of those has ended that were under way when
 /// they began, and no more than they take beyond what is usual where none was.
 #[must_use]
-pub fn waits(grid: &Grid<'_>, block: &[u32]) -> Shortened {
+pub fn waits(grid: &Grid<'_>, block: &[u32]) -> Savings {
     let theirs: BTreeSet<u32> = block.iter().copied().collect();
     let of_block = || block.iter().filter_map(|index| grid.entries.get(*index as usize));
     let reads = Reads::of(of_block());

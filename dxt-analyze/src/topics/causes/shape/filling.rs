@@ -5,7 +5,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const BLOCK: u8 = 17;
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
-    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.shortened, |lost| {
+    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.savings, |lost| {
         words::read_modify_write(found.reads, found.writes, lost)
     }))
 }
@@ -31,7 +31,7 @@ struct Filling {
     /// See above.
     writes: u64,
     /// What whole blocks would save.
-    shortened: Shortened,
+    savings: Savings,
 }
 
 /// Small reads, about one or two for each write of the same process on the same file.
@@ -58,10 +58,10 @@ fn filling(grid: &Grid<'_>) -> Option<Filling> {
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
-    let shortened: Shortened = (0_u32..)
+    let savings: Savings = (0_u32..)
         .zip(&grid.entries)
         .filter(|(_, entry)| is(entry))
         .map(|(index, entry)| (index, entry.left_ns))
         .collect();
-    (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
+    (!savings.is_empty()).then_some(Filling { reads, writes, savings })
 }

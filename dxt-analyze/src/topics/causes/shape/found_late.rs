@@ -6,7 +6,7 @@ use crate::model::{FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::questions::Found;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::polled::Others;
 use crate::words::common::Who;
 use crate::words::shape as words;
@@ -67,7 +67,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         late_ns: all,
         longest_ns: *most,
     };
-    let claim = Claim::new(Finding::new(Code::POLLED, words::found_late(&of, about)), Shortened::new());
+    let claim = Claim::new(Finding::new(Code::POLLED, words::found_late(&of, about)), Savings::new());
     Some(Claim { waiting_ns: *most as f64, ..claim })
 }
 

@@ -6,7 +6,7 @@ use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -25,7 +25,7 @@ struct Found {
     /// What HDF5 asks of MPI-IO, and what it or that reads of the file.
     of_mpi: u64,
     moved: u64,
-    shortened: Shortened,
+    savings: Savings,
     time_ns: f64,
 }
 
@@ -45,7 +45,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             _ if entry.leaf && stream.in_hdf5 => {
                 add(&mut found.moved, entry.cell.bytes);
                 found.time_ns += entry.left_ns;
-                found.shortened.push((index, entry.left_ns));
+                found.savings.push((index, entry.left_ns));
             }
             _ => {}
         }
@@ -61,9 +61,9 @@ fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
         return None;
     }
     let needless = more as f64 / moved as f64;
-    found.shortened.iter_mut().for_each(|(_, ns)| *ns *= needless);
+    found.savings.iter_mut().for_each(|(_, ns)| *ns *= needless);
     let name = grid.run.file(file)?.name.clone();
     let about = About { file: Some(name.clone()), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
     let words = words::hdf5_amplified(&name, (found.asked, moved), found.calls, found.time_ns as u64, about);
-    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.shortened))
+    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.savings))
 }

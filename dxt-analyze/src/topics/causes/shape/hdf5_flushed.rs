@@ -7,7 +7,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
@@ -80,7 +80,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let of = uses.get_mut(&(entry.process, entry.file)).filter(|of| of.changes(entry));
         of.into_iter().for_each(|of| of.changing_ns += entry.left_ns);
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
         let of = uses.get(&(entry.process, entry.file)).filter(|of| of.changes(entry));
         if let Some(of) = of {
@@ -91,7 +91,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
                 _ if entry.size > SMALL => entry.left_ns * once,
                 _ => saved_ns(entry.left_ns, entry.cell.bytes, entry.cell.calls),
             };
-            shortened.push((index, less.max(0.0) * of.part()));
+            savings.push((index, less.max(0.0) * of.part()));
         }
     }
     let sum = |of: fn(&Use) -> u64| uses.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
@@ -111,5 +111,5 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     };
     let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
     let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
-    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, shortened, words))
+    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, savings, words))
 }

@@ -1,8 +1,8 @@
-//! Metadata of HDF5 that many ranks read or write one by one: headers of groups, data sets and attributes, B-trees. HDF5 makes a small
-//! independent call of MPI-IO for each, on every rank, near the same places of the file, unless it is told that all ranks do the same
+//! Metadata of HDF5 that many ranks read or write one at a time: headers of groups, data sets and attributes, B-trees. HDF5 makes a small
+//! independent call of MPI-IO for each, on every rank, near the same places of the file, unless it is reported that all ranks do the same
 //! (`H5Pset_all_coll_metadata_ops`, `H5Pset_coll_metadata_write`).
 //!
-//! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
+//! Small calls for data look similar. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
 //! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
 
 use crate::findings::{About, Code};
@@ -10,7 +10,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -105,12 +105,12 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     // One rank does for all what each did.
     let part = share * (1.0 - 1.0 / ranks as f64);
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
+    let savings: Savings = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
     let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let ranks = ranks as u64;
     let about = About { file: Some(name.clone()), calls: Some(metadata), processes: Some(ranks), ..About::default() };
     let (calls, bytes_each) = (metadata, found.bytes / found.calls.max(1));
     let of = words::Hdf5Metadata { file: &name, class, ranks, calls, bytes_each, of_data: found.of_data };
-    Some(Claim::on_files(grid, Code::HDF5_METADATA, shortened, |lost| words::hdf5_metadata(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::HDF5_METADATA, savings, |lost| words::hdf5_metadata(&of, about, lost)))
 }

@@ -5,7 +5,7 @@ use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let found: BTreeMap<(ProcessId, FileId), Header> =
         by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
-    let (mut shortened, mut time) = (Shortened::new(), 0.0);
+    let (mut savings, mut time) = (Savings::new(), 0.0);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let here = |of: &&Header| {
             let (from, until) = entry.cell.range;
@@ -113,7 +113,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         if let Some(of) = found.get(&(entry.process, entry.file)).filter(here) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
             time += usual;
-            shortened.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
+            savings.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
         }
     }
     let ((_, file), one) = found.iter().max_by_key(|(_, of)| of.calls)?;
@@ -129,7 +129,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         records: others,
         time_ns: time as u64,
     };
-    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, shortened, |lost| words::header_rewritten(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, savings, |lost| words::header_rewritten(&of, about, lost)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Small calls of MPI-IO that ranks make one by one on files they share: collective ones would put the pieces of all ranks together.
+//! Small calls of MPI-IO that ranks make one at a time on files they share: collective ones would put the pieces of all ranks together.
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
@@ -55,9 +55,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened = put_together(grid, is);
+    let savings = put_together(grid, is);
     let (dearest, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns))?;
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
     let sum = |of: fn(&Found) -> u64| by.values().map(of).fold(0_u64, u64::saturating_add);
@@ -77,5 +77,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         file: &name,
         ranks,
     };
-    Some(Claim::on_files(grid, Code::INDEPENDENT, shortened, |lost| words::independent(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost)))
 }

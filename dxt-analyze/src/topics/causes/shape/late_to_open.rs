@@ -2,7 +2,7 @@
 //! not tell when these were.
 
 use super::late::matters_ns;
-use super::who_is_late::{Meeting, late};
+use super::who_is_late::{SyncPoint, late};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
@@ -36,20 +36,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         *by.entry(entry.file).or_default().entry(entry.process).or_default() += entry.cell.time_ns as f64;
     }
     // Who waits for nobody has come last.
-    let meeting = |of: BTreeMap<ProcessId, f64>| -> Meeting {
+    let sync_point = |of: BTreeMap<ProcessId, f64>| -> SyncPoint {
         let most = of.values().copied().fold(0.0, f64::max);
         of.into_iter().map(|(process, ns)| (process, most - ns)).collect()
     };
-    let meetings: Vec<Meeting> = by.into_values().filter(|of| of.len() == ranks).map(meeting).collect();
-    let found = late(&meetings)?;
+    let sync_points: Vec<SyncPoint> = by.into_values().filter(|of| of.len() == ranks).map(sync_point).collect();
+    let found = late(&sync_points)?;
     let times = found.last.len();
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         return None;
     }
-    if found.may_be_chance(&meetings) && found.saves_ns < matters_ns(grid) {
+    if found.may_be_chance(&sync_points) && found.saves_ns < matters_ns(grid) {
         return None;
     }
-    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let claim = Claim::new(Finding::new(Code::LATE_RANKS, words::late_to_open(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

@@ -4,7 +4,7 @@ use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
         return None;
     }
-    // As far from its like as a single call must be.
+    // As far from its peers as a single call must be.
     let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::topics::causes::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
@@ -77,7 +77,7 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
     // What the slowest rank did in system calls meanwhile has findings of its own.
     let inside = grid.longest_inside(held.at, held.took_ns, held.file);
     let less = held.took_ns - held.usual_ns - inside;
-    let (shortened, read, written) = meanwhile(grid, held);
+    let (savings, read, written) = meanwhile(grid, held);
     let about = About {
         file: Some(file.clone()),
         span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
@@ -94,17 +94,17 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
         written,
         inside_ns: inside as u64,
     };
-    let claim = Claim::new(Finding::new(Code::LONG_COLLECTIVE, words::long_collective(&of, about)), shortened);
+    let claim = Claim::new(Finding::new(Code::LONG_COLLECTIVE, words::long_collective(&of, about)), savings);
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 
 /// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
-fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
+fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Savings, u64, u64) {
     let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
-    let (mut shortened, mut read, mut written) = (Shortened::new(), 0_u64, 0_u64);
+    let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
-            shortened.push((index, entry.left_ns));
+            savings.push((index, entry.left_ns));
             match entry.class {
                 Class::Read => read = read.saturating_add(entry.cell.bytes),
                 Class::Write => written = written.saturating_add(entry.cell.bytes),
@@ -112,7 +112,7 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
             }
         }
     }
-    (shortened, read, written)
+    (savings, read, written)
 }
 
 #[cfg(test)]

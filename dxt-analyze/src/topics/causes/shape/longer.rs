@@ -5,7 +5,7 @@ use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -41,13 +41,13 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     if mine < others * LONGER {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.process == process) {
         let own = by.get(&(grid.phase(entry), process)).copied().unwrap_or_default();
         let all = of_phase.get(&grid.phase(entry)).copied().unwrap_or_default();
         let mean = (all - own) / (ranks - 1) as f64;
         if own > mean && grid.waited_for(process, grid.phase(entry)) {
-            shortened.push((index, entry.left_ns * (1.0 - mean / own)));
+            savings.push((index, entry.left_ns * (1.0 - mean / own)));
         }
     }
     let name = grid.run.process_name(process);
@@ -60,5 +60,5 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     };
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
-    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer(&name, class, times, about, lost)))
+    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer(&name, class, times, about, lost)))
 }

@@ -8,7 +8,7 @@ use crate::shared::stats::median;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     if !slow.iter().all(|process| phases.is_longer_in_most(*process, &slow)) {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
         if !slow.contains(&entry.process) || !grid.waited_for(entry.process, phase) {
@@ -70,13 +70,13 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         }
         let own = phases.time(phase, entry.process);
         if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
-            shortened.push((index, entry.left_ns * (1.0 - others / own)));
+            savings.push((index, entry.left_ns * (1.0 - others / own)));
         }
     }
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
-    Some(told(grid, class, &of, &slow, shortened))
+    Some(reported(grid, class, &of, &slow, savings))
 }
 
 /// Leaves those that do about as much as most; `None` if these are not most of all, or too few.
@@ -154,12 +154,12 @@ impl Phases {
     }
 }
 
-fn told(
+fn reported(
     grid: &Grid<'_>,
     class: Class,
     of: &BTreeMap<ProcessId, Does>,
     slow: &BTreeSet<ProcessId>,
-    shortened: Shortened,
+    savings: Savings,
 ) -> Claim {
     let run = grid.run;
     let times = |is: bool| {
@@ -192,7 +192,7 @@ fn told(
         others: others.len() as u64,
     };
     let about = About { node: node.clone().filter(|_| tells), ..About::default() };
-    Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer_together(&of, about, lost))
+    Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer_together(&of, about, lost))
 }
 
 #[cfg(test)]

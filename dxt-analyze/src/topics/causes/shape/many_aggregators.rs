@@ -1,12 +1,12 @@
 //! Small pieces that several aggregators write or read in one collective call, which storage serves one after another: one request with all of them
-//! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
+//! would be served once. Reported by the steps of how long they take, since all begin together: one service, two, three, and so on.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
 fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
     let (mut all, mut in_steps, mut services) = (0.0, 0.0, Vec::new());
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     let mut most = 0;
     for pieces in by.into_values() {
         let Some(pieces) = pieces.into_values().collect::<Option<Vec<Piece>>>() else { continue };
@@ -70,20 +70,20 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
             in_steps += time;
             services.push(service);
             most = most.max(pieces.len());
-            shortened.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
+            savings.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
         }
     }
     if services.len() < PHASES || in_steps < all * MOST {
         return None;
     }
     let mean = services.iter().sum::<f64>() / services.len() as f64;
-    let entries = shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / shortened.len().max(1) as u64;
+    let entries = savings.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / savings.len().max(1) as u64;
     let name = grid.run.file_name(file).to_owned();
     let (aggregators, each_ns, calls) = (most as u64, mean as u64, services.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::ManyAggregators { file: &name, class, aggregators, bytes, each_ns, calls };
-    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, shortened, |lost| words::many_aggregators(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
 /// How long one is served, ns, if so many are served one after another.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_told_from_what_takes_its_time() {
+    fn steps_are_reported_from_what_takes_its_time() {
         let piece = |ms: &f64, bytes: u64, began: u64| Piece { index: 0, ns: ms * 1e6, bytes, began: Some(began) };
         let of = |ms: &[f64], bytes| service(&ms.iter().map(|ms| piece(ms, bytes, 0)).collect::<Vec<Piece>>());
         assert_eq!(of(&[60.0, 30.0, 90.0, 120.0], 32_768), Some(30e6));

@@ -8,7 +8,7 @@ use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
@@ -108,7 +108,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     if mine.len() < fewest {
         return None;
     }
-    let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
+    let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
     // Where it takes more of them, the number of reads or writes costs, not the files'.
     let in_a_go = in_a_go(grid, &mine);
@@ -119,7 +119,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         if !mine.contains_key(&entry.file) {
             continue;
         }
-        // Single calls that take far longer than their like would do so on any file.
+        // Single calls that take far longer than their peers would do so on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         let (calls, moved) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         let data = matches!(entry.class, Class::Read | Class::Write);
@@ -144,7 +144,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             _ => usual,
         };
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
             by_itself += if data { less } else { 0.0 };
         }
     }
@@ -153,13 +153,13 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let slow = each >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
     let most = opens.0 as f64 >= all_opens as f64 * MOST;
     let in_closes = closes.1 >= time * IN_CLOSES && closes.1 >= closes.0 as f64 * SLOW_CLOSE_NS;
-    if shortened.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
+    if savings.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
         return None;
     }
     let (files, calls) = (mine.len() as u64, calls_of(&mine));
     let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
-    Some(Claim::on_files(grid, code, shortened, |lost| words::many_files(&of, lost)))
+    Some(Claim::on_files(grid, code, savings, |lost| words::many_files(&of, lost)))
 }
 
 /// Whether files are read or written in a go.

@@ -1,11 +1,11 @@
 //! What costs the job time by the shape of its I/O, whoever does it: each finding is a module of its own.
 //!
 //! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
-//!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`late_to_open`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
+//!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`late_to_open`], [`sync_point_late`]: ranks that come late to collective calls ([`who_is_late`]).
 //! * Who waits: [`one_by_one`]: for turns; [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
 //!   [`behind_block`]: or behind those who do; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
-//! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
+//! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one at a time; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
 //!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones; [`whole_files`]: those that are as long as their file.
 //! * Work done again: [`asked_again`]: names; [`read_again`]: bytes, as far as counters tell; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
 //! * Metadata: [`slow_metadata`]; [`many_files`]: small or temporary ones; [`header`]: between records; [`hdf5_metadata`]: of which each rank reads and writes its own.
@@ -30,7 +30,6 @@ pub mod longer;
 pub mod longer_together;
 pub mod many_aggregators;
 pub mod many_files;
-pub mod meeting_late;
 pub mod mpiio_reopened;
 pub mod one_aggregator;
 pub mod one_by_one;
@@ -50,6 +49,7 @@ pub mod shared_records;
 pub mod slow_metadata;
 pub mod slow_thread;
 pub mod stream_buffer;
+pub mod sync_point_late;
 pub mod syncs;
 pub mod tiny;
 pub mod tiny_collective;
@@ -110,7 +110,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 33] = [
     |grid| all(one_aggregator::claims(grid)),
     |grid| all(many_aggregators::claims(grid)),
     |grid| all(long_collective::claims(grid)),
-    |grid| all(meeting_late::claim(grid)),
+    |grid| all(sync_point_late::claim(grid)),
     |grid| all(late_to_open::claim(grid)),
     |grid| all(one_by_one::claim(grid)),
 ];

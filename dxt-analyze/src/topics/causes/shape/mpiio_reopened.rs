@@ -1,11 +1,11 @@
-//! Files that ranks open together again and again: an open of MPI-IO is a meeting of all ranks, and each asks for the file.
+//! Files that ranks open together again and again: an open of MPI-IO is a synchronization point of all ranks, and each asks for the file.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -41,11 +41,11 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         }
     }
     uses.retain(|_, of| of.opens >= AGAIN);
-    let mut shortened: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
         if let Some(of) = uses.get(&(entry.file, entry.process)) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
-            shortened.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
+            savings.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
         }
     }
     // Who comes late waits least: what it spends there is no waiting for it.
@@ -57,8 +57,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     // Who opens a file alone waits for nobody.
     let ranks = grid.run.ranks() as usize;
     let opened_by = |file: FileId| uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).count();
-    shortened.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
-    let (file, shortened) = shortened.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
+    savings.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
+    let (file, savings) = savings.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
     let mine: Vec<&Use> = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of).collect();
     let opens = mine.iter().map(|of| of.opens).max()?;
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
@@ -67,6 +67,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let about = About { file: Some(path.clone()), calls: Some(opens), ..About::default() };
     let words = words::reopened_together(&path, (opens, mine.len() as u64), library_ns, inside_ns, about);
     let waiting_ns = outside(file);
-    let claim = Claim::new(Finding::new(Code::REPEATED_OPENS, words), shortened);
+    let claim = Claim::new(Finding::new(Code::REPEATED_OPENS, words), savings);
     Some(Claim { waiting_ns, ..claim })
 }

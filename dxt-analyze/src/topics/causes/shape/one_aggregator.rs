@@ -7,7 +7,7 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
@@ -60,10 +60,10 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     }
     let less = 1.0 - aggregators.len() as f64 / could as f64;
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| data(entry) && entry.leaf && entry.inside);
-    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
+    let savings: Savings = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
     let name = grid.run.file_name(file).to_owned();
     let (aggregators, ranks) = (aggregators.len() as u64, callers.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::AskedAggregators { file: &name, aggregators, ranks, key, asked, could };
-    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, shortened, |lost| words::asked_aggregators(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, savings, |lost| words::asked_aggregators(&of, about, lost)))
 }

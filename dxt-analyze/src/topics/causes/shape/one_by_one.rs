@@ -10,7 +10,7 @@ use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, w
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks that take turns: two or three do by chance.
+/// Fewest ranks that alternate: two or three do by chance.
 const FEWEST: usize = 4;
 /// Part of the time from the first call of such a phase to its last in which one is in a call, at least.
 const WITHOUT_PAUSE: f64 = 0.8;
@@ -19,7 +19,7 @@ const BESIDE: f64 = 1.1;
 /// Part of the changes from one rank to another in which one begins as the other ends, at least.
 const HANDED_ON: f64 = 0.8;
 
-/// A phase in which ranks take turns.
+/// A phase in which ranks alternate.
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
@@ -57,7 +57,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
             _ => {}
         }
     }
-    // That locks make turns is told of the locks.
+    // That locks make turns is reported of the locks.
     by.retain(|phase, entries| {
         let (locks, in_locks) = locks.get(phase).copied().unwrap_or_default();
         let in_calls: f64 = entries.iter().map(|entry| entry.left_ns).sum();

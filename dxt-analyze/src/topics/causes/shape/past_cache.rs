@@ -5,7 +5,7 @@ use crate::model::{Class, Manner};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -58,9 +58,9 @@ fn sums(
     plain: &BTreeMap<(Class, u8), f64>,
     class: Class,
     counts: impl Fn(&Entry) -> bool,
-) -> Option<(words::Uncached, Shortened)> {
+) -> Option<(words::Uncached, Savings)> {
     let mut found = words::Uncached { class, calls: 0, bytes: 0, time_ns: 0.0, flags: BTreeMap::new() };
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let (calls, bytes) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         add(&mut found.calls, entry.cell.calls);
@@ -69,10 +69,10 @@ fn sums(
         let else_ns =
             plain.get(&(class, entry.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
         if entry.left_ns > else_ns {
-            shortened.push((index, entry.left_ns - else_ns));
+            savings.push((index, entry.left_ns - else_ns));
             let manner = grid.stream(entry).map_or_else(Manner::default, |stream| stream.manner);
             add(found.flags.entry(manner).or_default(), entry.cell.calls);
         }
     }
-    (!shortened.is_empty()).then_some((found, shortened))
+    (!savings.is_empty()).then_some((found, savings))
 }

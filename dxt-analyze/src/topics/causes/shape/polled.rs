@@ -8,7 +8,7 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ struct Waited {
     by_file: BTreeMap<FileId, f64>,
     by_process: BTreeMap<ProcessId, f64>,
     calls: u64,
-    shortened: Shortened,
+    savings: Savings,
 }
 
 /// One for lock files, one for locks, one for files that are not there yet.
@@ -105,7 +105,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
         let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
         let left = left.filter_map(|(index, _)| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
-        of.shortened.extend(left);
+        of.savings.extend(left);
     }
     waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
 }
@@ -205,7 +205,7 @@ impl Others {
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
         // Who was refused a lock looks around before it asks again (SQLite: at the journal).
         let elsewhere = if what == What::Lock { 0 } else { elsewhere };
-        busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
+        busy as f64 > most || elsewhere as f64 > most || grid.sync_points.one_between(phase(*first), phase(*last))
     }
 }
 
@@ -275,8 +275,8 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
         longest_ns: *most as u64,
         all_ns: all as u64,
     };
-    let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
+    let in_calls: f64 = waited.savings.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
     let waiting_ns = (most - in_calls).max(0.0);
-    let claim = Claim::new(Finding::new(Code::POLLED, words::polled(&of, about)), waited.shortened);
+    let claim = Claim::new(Finding::new(Code::POLLED, words::polled(&of, about)), waited.savings);
     Some(Claim { waiting_ns, ..claim })
 }

@@ -1,7 +1,7 @@
 //! What short requests would save if they were put together into long ones, where the run has no long ones to tell.
 
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 
 /// Time per byte of long requests, ns: 1 GB/s.
 const NS_PER_BYTE: f64 = 1.0;
@@ -17,9 +17,9 @@ pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
 
 /// The same of the calls of all cells that `is` says.
 #[must_use]
-pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Shortened {
+pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Savings {
     let less = |(index, entry): (u32, &Entry)| {
-        // Single calls that take far longer than their like would do so in any form.
+        // Single calls that take far longer than their peers would do so in any form.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
     };

@@ -1,5 +1,5 @@
 //! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
-//! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
+//! rest take as long as the queue is: many similar, and few far below. Without a queue the logarithm of durations spreads as far down as up.
 
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
@@ -9,7 +9,7 @@ use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::served::Served;
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const IN_FLIGHT: f64 = 3.0;
 const MANY: f64 = 8.0;
 /// Spreads of the fast half that the fastest call is below the median, from which it met no queue and the others did.
 const FAR_BELOW: f64 = 6.0;
-/// Least spread that is told from none.
+/// Least spread that is distinguished from none.
 const LEAST_SPREAD: f64 = 0.1;
 /// How much further the fast end is from the median than the slow one, for the same.
 pub const LEANS: f64 = 0.35;
@@ -32,7 +32,7 @@ const SLOWER_IF_GROWS: f64 = 1.5;
 const WAITS: f64 = 0.48;
 
 /// Times that the work of targets in turn differs from that of calls alone, at most.
-const ALIKE: f64 = 1.35;
+const SIMILAR: f64 = 1.35;
 /// Quantile of the shortest calls of cells that met no other.
 const ALONE: f64 = 0.03;
 /// Part of the time that calls of one size take, for these to tell; and calls.
@@ -55,7 +55,7 @@ pub struct Queue {
     /// Facts for words.
     pub(crate) facts: words::Queued,
     /// What more targets would save.
-    pub shortened: Shortened,
+    pub savings: Savings,
 }
 
 /// Of calls of a kind: fastest, median and sum of their times, spread of the fast half and how far it leans to the fast side.
@@ -66,7 +66,7 @@ type Kind = (u64, f64, f64, (f64, f64));
 pub fn claims(grid: &Grid<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(grid).into_iter();
     queues
-        .filter(|queue| !joins(blocks.iter_mut().map(|block| &mut block.shortened), &queue.shortened))
+        .filter(|queue| !joins(blocks.iter_mut().map(|block| &mut block.savings), &queue.savings))
         .map(|queue| claim(grid, queue))
         .collect()
 }
@@ -81,7 +81,7 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
     let of = &queue.facts;
     let about = About { ost: (of.targets == 1 && !of.steps).then_some(of.target), ..About::default() };
     let words = |lost| words::few_targets(of, about, lost);
-    Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.shortened, words) }
+    Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.savings, words) }
 }
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer
@@ -106,8 +106,8 @@ fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: f64) -> bool {
     let slots: BTreeSet<u16> = grid.entries.iter().filter(is).map(|entry| entry.slot).collect();
     let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
     let each = busy * targets / most.calls.max(1.0);
-    let as_alone = (alone / each.max(1.0)).ln().abs() <= ALIKE.ln();
-    let longest = alone * most.processes.len() as f64 * ALIKE;
+    let as_alone = (alone / each.max(1.0)).ln().abs() <= SIMILAR.ln();
+    let longest = alone * most.processes.len() as f64 * SIMILAR;
     most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
 }
 
@@ -153,7 +153,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let waits = served.and_then(Served::waits);
     let queued = waits.map_or(queued, |part| part >= WAITS);
     // And it tells that though no call ever had a target for itself.
-    let always = waits.is_some() && served.is_some_and(Served::is_busy_alike);
+    let always = waits.is_some() && served.is_some_and(Served::is_busy_evenly);
     let least = match grows {
         _ if always => 0.0,
         true => SLOWER_IF_GROWS,
@@ -163,7 +163,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         return None;
     }
     let part = served.and_then(Served::gone).unwrap_or(1.0).min(1.0 - count / enough);
-    let shortened = (0_u32..)
+    let savings = (0_u32..)
         .zip(&grid.entries)
         .filter(|(_, entry)| is(entry))
         .map(|(index, entry)| (index, entry.left_ns * part))
@@ -179,5 +179,5 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let wide = stripes.is_some_and(|count| f64::from(count) >= enough);
     let (targets, target) = (targets as u64, used.first()?.0);
     let facts = words::Queued { class, targets, target, steps, in_flight, cost, stripes, enough, wide };
-    Some(Queue { facts, shortened })
+    Some(Queue { facts, savings })
 }

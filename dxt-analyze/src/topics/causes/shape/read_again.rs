@@ -6,7 +6,7 @@ use crate::model::{Class, FileId, Process, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
@@ -71,8 +71,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let part = |entry: &Entry| again.get(&(entry.process, entry.file)).copied();
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened =
-        theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
+    let savings: Savings = theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
     let name = &grid.run.file(file)?.name;
     let about = About { file: Some(name.clone()), ..About::default() };
     let of = words::ReadAgain {
@@ -84,7 +83,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         until: reads.until,
     };
     let words = |lost| words::read_again(&of, about, lost);
-    (!shortened.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, shortened, words))
+    (!savings.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, savings, words))
 }
 
 /// What a process reads of files by calls that have counters only.

@@ -6,7 +6,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::read_before::Pairs;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
@@ -45,13 +45,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         *by_process.entry(*process).or_default() += of.at_once;
     }
     let ((_, file), _) = found.iter().max_by_key(|(key, of)| (of.bytes, std::cmp::Reverse(**key)))?;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| reads(entry)) {
         let key = (entry.process, entry.file);
         if let Some(of) = found.get(&key) {
             // What is slow about some of them is a matter of its own.
             let usual = entry.left_ns - entry.beyond_ns(1.0);
-            shortened.push((index, usual * part(&key, of).min(1.0)));
+            savings.push((index, usual * part(&key, of).min(1.0)));
         }
     }
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
@@ -67,6 +67,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         bytes: all.bytes,
         between_ns: all.between_ns,
     };
-    let claim = Claim::on_files(grid, Code::READ_BEFORE, shortened, |lost| words::read_before(&of, about, lost));
+    let claim = Claim::on_files(grid, Code::READ_BEFORE, savings, |lost| words::read_before(&of, about, lost));
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

@@ -6,7 +6,7 @@ use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -50,16 +50,16 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let times = of.written as f64 / of.until.max(1) as f64;
         of.opens >= AGAIN && of.until > 0 && of.until <= SMALL && times >= TIMES && of.read < of.written / 2
     });
-    let mut shortened: BTreeMap<(ProcessId, FileId), Shortened> = BTreeMap::new();
+    let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         if let Some(of) = by.get(&(entry.process, entry.file)) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
             let stays = SELDOM / of.opens.min(AGAIN) as f64;
-            shortened.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
         }
     }
-    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
-    let ((process, file), shortened) = shortened.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
+    let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let ((process, file), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
     let of = by.get(&(process, file))?;
     let name = grid.run.file_name(file).to_owned();
     let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
@@ -69,7 +69,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         opens: of.opens,
         written: of.written,
         bytes: of.until,
-        time_ns: cost(&shortened) as u64,
+        time_ns: cost(&savings) as u64,
     };
-    Some(Claim::new(Finding::new(Code::REWRITTEN, words::rewritten(&of, about)), shortened))
+    Some(Claim::new(Finding::new(Code::REWRITTEN, words::rewritten(&of, about)), savings))
 }

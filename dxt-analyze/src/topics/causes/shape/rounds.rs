@@ -7,7 +7,7 @@ use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
@@ -76,10 +76,10 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
         return None;
     }
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened =
+    let savings: Savings =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
     let (rounds, times) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
     let about = About { calls: Some(any as u64), ..About::default() };
     let words = |lost| words::uneven_rounds(class, rounds, times, about, lost);
-    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, words))
+    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, savings, words))
 }

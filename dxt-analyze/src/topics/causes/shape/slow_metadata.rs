@@ -6,7 +6,7 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::kind_of_file::dearest;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
@@ -20,7 +20,7 @@ pub const MANY_METADATA: u64 = 200;
 
 /// Part of the time from which an operation is named among others.
 const A_GOOD_PART: f64 = 0.25;
-/// Part of the time from which one operation is told by itself.
+/// Part of the time from which one operation is reported by itself.
 const MOSTLY: f64 = 0.6;
 
 /// Part of the time that one rank makes of it to make it alone; and ranks of which it is one, at least.
@@ -31,7 +31,7 @@ const SEVERAL: u64 = 3;
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = slow_metadata(grid)?;
-    let on = dearest(grid, &found.shortened, is_metadata);
+    let on = dearest(grid, &found.savings, is_metadata);
     let part = found.of_most.1 / found.time_ns.max(1.0);
     // A log has one time for all of them, and the importer puts it with the opens.
     let one_time = grid.run.was_log() && found.most == "open";
@@ -46,7 +46,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on };
     let about = About { calls: Some(found.calls), ..About::default() };
     let words = |lost| words::slow_metadata(&of, about, lost);
-    Some(Claim::on_files(grid, Code::METADATA_SHARE, found.shortened, words))
+    Some(Claim::on_files(grid, Code::METADATA_SHARE, found.savings, words))
 }
 
 /// Metadata calls that take longer than a server that is not busy.
@@ -65,7 +65,7 @@ struct Slow {
     /// The rank that makes nearly all of them, if it is one of several and the others wait for it.
     alone: Option<ProcessId>,
     /// What quick answers would save, or fewer calls where they are many.
-    shortened: Shortened,
+    savings: Savings,
 }
 
 /// Opens and other metadata calls that reach the system.
@@ -87,18 +87,18 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
         op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
     };
     by.retain(|op, (calls, time)| *time >= QUICK_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
-    // Where a process makes many, it is their number that can be mended; of few only how long each takes.
+    // Where a process makes many, it is their number that can be counterfactual; of few only how long each takes.
     let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| is_metadata(entry) && by.contains_key(&op(entry))) {
         add(of_process.entry(entry.process).or_default(), entry.cell.calls);
     }
     let many = |entry: &Entry| of_process.get(&entry.process).is_some_and(|calls| *calls >= MANY_METADATA);
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         let stays = if many(entry) { 0.0 } else { QUICK_NS * entry.cell.calls as f64 };
         let less = entry.left_ns - stays;
         if is_metadata(entry) && less > 0.0 && by.contains_key(&op(entry)) {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
     let (calls, time_ns) = by.values().fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1));
@@ -115,14 +115,14 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
     let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
     let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let most = most.to_owned();
-    let alone = alone(grid, &shortened);
-    (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, shortened })
+    let alone = alone(grid, &savings);
+    (!savings.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, savings })
 }
 
-/// The rank that what is `shortened` is nearly all of, where there are several and these wait for it.
-fn alone(grid: &Grid<'_>, shortened: &Shortened) -> Option<ProcessId> {
+/// The rank that what is `savings` is nearly all of, where there are several and these wait for it.
+fn alone(grid: &Grid<'_>, savings: &Savings) -> Option<ProcessId> {
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
-    for (index, ns) in shortened {
+    for (index, ns) in savings {
         let entry = grid.entries.get(*index as usize)?;
         *of.entry(entry.process).or_default() += ns;
         all += ns;

@@ -7,7 +7,7 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,20 +25,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         .filter_map(|(number, _)| Some((number, grid.at_work.get(number.index())?.as_ref()?.slow?)))
         .filter(|(_, slow)| slow.above >= least.min_slowdown.ln() && slow.p <= least.false_discovery_rate)
         .collect();
-    let mut alike: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
+    let mut similar: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
     for (number, slow) in &all {
-        alike.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
+        similar.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
     }
-    let most = alike.into_values().max_by_key(BTreeSet::len)?;
+    let most = similar.into_values().max_by_key(BTreeSet::len)?;
     let same = most.len() > 1 && most.len() as f64 >= with as f64 * MOST;
     // Of many processes one may have such a thread by chance.
     let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
     let found: BTreeMap<ProcessId, SlowThread> =
         all.into_iter().filter(|(number, slow)| if same { most.contains(number) } else { sure(slow) }).collect();
     let work = Work::of(grid, false);
-    let (saved, shortened) = (saved(grid, &work, &found), shortened(grid, &found));
+    let (saved, savings) = (saved(grid, &work, &found), savings(grid, &found));
     // Calls of several threads are one sum: what they save by that is less than what the slow one does.
-    let waiting_ns = (saved - work.saved(grid, &shortened)).max(0.0);
+    let waiting_ns = (saved - work.saved(grid, &savings)).max(0.0);
     let (number, slow) = found.iter().max_by(|a, b| a.1.above.total_cmp(&b.1.above).then(b.0.cmp(a.0)))?;
     let times = found.values().map(|slow| slow.above).sum::<f64>() / found.len() as f64;
     let mut calls = 0;
@@ -64,7 +64,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         p: found.values().map(|slow| slow.p).fold(0.0, f64::max),
         own,
     };
-    let claim = Claim::new(Finding::new(Code::SLOW_THREAD, words::slow_thread(&of, about)), shortened);
+    let claim = Claim::new(Finding::new(Code::SLOW_THREAD, words::slow_thread(&of, about)), savings);
     Some(Claim { waiting_ns, ..claim })
 }
 
@@ -75,8 +75,8 @@ const fn own_file(own: Own) -> Option<FileId> {
     }
 }
 
-/// Calls of their processes, each shorter by its part of what those of the threads take too long: which are theirs is not known one by one.
-fn shortened(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Shortened {
+/// Calls of their processes, each shorter by its part of what those of the threads take too long: which are theirs is not known one at a time.
+fn savings(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
     let of = |entry: &Entry| found.get(&entry.process).filter(|slow| entry.leaf && entry.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| of(entry).is_some()) {

@@ -7,7 +7,7 @@ use crate::model::Class;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
@@ -18,7 +18,7 @@ const SMALL: u64 = 64 << 10;
 /// Part of the time that is in such calls, at least.
 const MOST: f64 = 0.8;
 /// Part of the longest of them that they take on the mean, at least.
-const ALIKE: f64 = 1.0 / 16.0;
+const SIMILAR: f64 = 1.0 / 16.0;
 /// Octave of the longest requests that a stream's buffer takes in.
 const BUFFERED: u8 = 16;
 
@@ -45,18 +45,18 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     let each = bytes / far.max(1);
     // Else few are long, and the rest are a little longer than a copy.
-    let alike = in_far / far.max(1) as f64 >= longest as f64 * ALIKE;
-    if !alike || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
+    let similar = in_far / far.max(1) as f64 >= longest as f64 * SIMILAR;
+    if !similar || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.cell.far_calls > 0) {
         let less = saved_ns(entry.cell.far_ns as f64, entry.cell.bytes, entry.cell.far_calls);
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
     let of = words::StreamBuffer { class, calls, bytes, slow: far, slow_ns: in_far };
-    Some(Claim::on_files(grid, Code::STREAM_BUFFER, shortened, |lost| words::stream_buffer(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::STREAM_BUFFER, savings, |lost| words::stream_buffer(&of, about, lost)))
 }

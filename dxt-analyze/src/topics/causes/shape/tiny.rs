@@ -6,7 +6,7 @@ use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
@@ -48,7 +48,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     of.retain(|_, calls| *calls >= SEVERAL);
     let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
         if !of.contains_key(&(entry.process, entry.file)) {
             continue;
@@ -58,22 +58,22 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         if entry.inside {
             add(&mut in_hdf5, entry.cell.calls);
         }
-        // Single calls that take far longer than their like would do so whatever their size.
+        // Single calls that take far longer than their peers would do so whatever their size.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         time += usual;
         let less = usual - entry.cell.bytes as f64 * NS_PER_BYTE;
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
     let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
     of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
     // Those of one rank of several are that rank's.
     let one_of_several = grid.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
-    if calls < MANY || shortened.is_empty() || one_of_several {
+    if calls < MANY || savings.is_empty() || one_of_several {
         return None;
     }
-    let queue = queue(grid, class, &of, &shortened, time / calls as f64);
+    let queue = queue(grid, class, &of, &savings, time / calls as f64);
     let (says_why, processes) = (queue.is_some(), by.len() as u64);
     let of = words::Small { class, calls, bytes, time_ns: time, processes, hdf5: in_hdf5 > calls / 2, queue };
     let code = if class == Class::Read { Code::SMALL_READS } else { Code::SMALL_WRITES };
@@ -85,8 +85,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         processes: Some(processes),
         ..About::default()
     };
-    let words = words::small_requests(&of, lost_on(grid, &shortened));
-    Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), shortened) })
+    let words = words::small_requests(&of, lost_on(grid, &savings));
+    Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), savings) })
 }
 
 /// Whether most of the writes to a file went to where it ended.

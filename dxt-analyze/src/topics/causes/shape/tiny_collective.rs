@@ -58,9 +58,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened = put_together(grid, is);
-    let (file, most) =
-        by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !shortened.is_empty())?;
+    let savings = put_together(grid, is);
+    let (file, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !savings.is_empty())?;
     let name = grid.run.file_name(*file).to_owned();
     let rounds = most.rounds();
     let operation = Some(class.singular().into());
@@ -73,5 +72,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         bytes: most.bytes,
         each_ns: (most.time_ns / most.calls.max(1) as f64) as u64,
     };
-    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, shortened, |lost| words::tiny_collective(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, savings, |lost| words::tiny_collective(&of, about, lost)))
 }

@@ -9,7 +9,7 @@ use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ struct Uneven {
     /// All that have about as many, that one among them.
     like: Vec<ProcessId>,
     /// What would be saved if all had the same.
-    shortened: Shortened,
+    savings: Savings,
 }
 
 /// Processes that do nearly all I/O from which on they do it for the others, and part of the bytes of the one with most that each of them has at least.
@@ -41,7 +41,7 @@ const AS_MUCH: f64 = 0.8;
 /// beside its output.
 const A_MATTER: f64 = 0.05;
 
-/// Shares of reads and of writes; of one process that has more than its share of both, one claim. Of several that have, each is told by itself: they need not be the same.
+/// Shares of reads and of writes; of one process that has more than its share of both, one claim. Of several that have, each is reported by itself: they need not be the same.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut found = uneven(grid);
@@ -53,7 +53,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
             claim.finding.title = one.share.title_of_both(&other.share).into();
             claim.finding.evidence.extend(also.finding.evidence);
-            claim.shortened.extend(also.shortened);
+            claim.savings.extend(also.savings);
             vec![claim]
         }
         _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
@@ -63,7 +63,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 impl Uneven {
     /// Time of what would be saved, ns, summed over processes.
     fn cost_ns(&self) -> f64 {
-        self.shortened.iter().map(|(_, ns)| ns).sum()
+        self.savings.iter().map(|(_, ns)| ns).sum()
     }
 }
 
@@ -76,7 +76,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&found.share, about, lost))
+    Claim::on_files(grid, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
 /// `ranks 0-7`, if these are several and ranks.
@@ -128,7 +128,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     // Of ranks without any record nobody knows more than that they do no I/O.
     let alone = silent > 0 && whole.len() == 1;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
     let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
@@ -136,7 +136,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
             / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
-        // Over the run, not only in this phase: ranks that take turns share the work.
+        // Over the run, not only in this phase: ranks that alternate share the work.
         let over_all =
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(entry.process).or_default();
@@ -146,11 +146,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         }
         let waited =
             *waited_for.entry((entry.process, phase)).or_insert_with(|| alone || grid.waited_for(entry.process, phase));
-        let at_end = if waited { None } else { grid.meetings.wait_for(entry.process, phase) };
+        let at_end = if waited { None } else { grid.sync_points.wait_for(entry.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(entry, 1.0 - even / mine);
             let less = entry.left_ns * (1.0 - even / mine);
-            shortened.push((index, less));
+            savings.push((index, less));
             if let Some((end, most)) = at_end {
                 let of = at_ends.entry((entry.process, end)).or_insert((most, 0.0));
                 of.1 += less;
@@ -158,9 +158,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         }
     }
     // No more than the others wait.
-    for (index, less) in &mut shortened {
+    for (index, less) in &mut savings {
         let Some(entry) = grid.entries.get(*index as usize) else { continue };
-        let end = grid.meetings.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
+        let end = grid.sync_points.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
         if let Some((most, all)) = end.and_then(|end| at_ends.get(&(entry.process, end))) {
             *less *= (most / all.max(1.0)).min(1.0);
         }
@@ -170,8 +170,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     if !siblings.is_empty() {
         // Those that end with it have had something else to do: nobody waits.
-        let (lag, all) = (lag_ns(grid, most.0, &siblings), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
-        shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
+        let (lag, all) = (lag_ns(grid, most.0, &siblings), savings.iter().map(|(_, ns)| ns).sum::<f64>());
+        savings.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     let several = several(grid, &like);
@@ -186,7 +186,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         one,
         alone,
     };
-    Some(Uneven { share, most: most.0, like, shortened })
+    Some(Uneven { share, most: most.0, like, savings })
 }
 
 /// Fewest processes of one parent that share its work.
@@ -219,8 +219,9 @@ pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
     let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
     let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
     let Some((_, first)) = all.first() else { return Vec::new() };
-    let alike = |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
-    if all.iter().all(|(_, process)| alike(process)) { all } else { Vec::new() }
+    let similar =
+        |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    if all.iter().all(|(_, process)| similar(process)) { all } else { Vec::new() }
 }
 
 /// Bytes, and the time that they took, ns.

@@ -1,5 +1,5 @@
-//! What storage targets do while they have anything to do. Where all ranks come to some targets first and to others later, one by one, calls take longer on the first,
-//! and yet all serve alike: each moves as many bytes in the time that it is busy. A target that is slow moves fewer.
+//! What storage targets do while they have anything to do. Where all ranks come to some targets first and to others later, one at a time, calls take longer on the first,
+//! and yet all serve similar: each moves as many bytes in the time that it is busy. A target that is slow moves fewer.
 
 use crate::model::Class;
 use crate::topics::causes::grid::Grid;

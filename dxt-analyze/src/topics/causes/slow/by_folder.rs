@@ -1,4 +1,4 @@
-//! Folders that are slower than their like.
+//! Folders that are slower than their peers.
 
 use super::mean::Mean;
 use super::odd::FEWEST;

@@ -1,4 +1,4 @@
-//! Ranks, nodes and storage targets whose calls take longer than their like by the time in them, where the usual call is not longer: those that are slow for a
+//! Ranks, nodes and storage targets whose calls take longer than their peers by the time in them, where the usual call is not longer: those that are slow for a
 //! while only, or whose calls are of two kinds, some served from a cache. Who is slow then stands off from all others, by a gap as wide as these spread.
 
 use super::Slow;
@@ -12,7 +12,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::stats::{median, upper_tail_t};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::usual::{FAR, Kind};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::at_once::AtOnce;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST_IN_ALL: usize = 8;
 /// Fewest calls that each of them is judged by.
 const FEWEST_CALLS: f64 = 16.0;
-/// Part of the calls up to which those far from their like are a matter of their own.
+/// Part of the calls up to which those far from their peers are a matter of their own.
 const FEW_ARE_FAR: f64 = 0.1;
 /// Part of all that stands off at most.
 const AT_MOST: f64 = 0.25;
@@ -31,18 +31,18 @@ const FAST: f64 = 0.1;
 /// Times longer that calls take at least: of a rank or node; of a target, which is asked by several at once; and within a phase for it to be a slow one.
 const LONGER: f64 = 1.15;
 const LONGER_ON_TARGET: f64 = 1.6;
-/// Times as many bytes as their like that a unit's calls move for each, up to which they are no longer for that.
+/// Times as many bytes as their peers that a unit's calls move for each, up to which they are no longer for that.
 const AS_LARGE: f64 = 1.1;
 
 /// What a unit's calls take.
 #[derive(Clone, Copy, Debug, Default)]
 struct Takes {
     calls: f64,
-    /// Time in them, ns, of those far from their like no more than is usual: these are a matter of their own.
+    /// Time in them, ns, of those far from their peers no more than is usual: these are a matter of their own.
     ns: f64,
-    /// Those far from their like, and what these take more, as far as that is not far, ns.
+    /// Those far from their peers, and what these take more, as far as that is not far, ns.
     far: (f64, f64),
-    /// What as many of their like take, ns.
+    /// What as many of their peers take, ns.
     like_ns: f64,
     bytes: f64,
     like_bytes: f64,
@@ -58,7 +58,7 @@ impl Takes {
         self.like_bytes += other.like_bytes;
     }
 
-    /// Time, with that of calls far from their like where these are more than a few.
+    /// Time, with that of calls far from their peers where these are more than a few.
     fn time_ns(&self) -> f64 {
         self.ns + if self.far.0 > self.calls * FEW_ARE_FAR { self.far.1 } else { 0.0 }
     }
@@ -225,7 +225,7 @@ fn first_of(values: &[f64]) -> Option<usize> {
     (gap(&first) >= (others.last()? - fast) * GAP).then_some(first)
 }
 
-/// What they would save if their calls took what their like do, in each phase in which they take longer.
+/// What they would save if their calls took what their peers do, in each phase in which they take longer.
 fn slow(
     grid: &Grid<'_>,
     class: Class,
@@ -241,7 +241,7 @@ fn slow(
     let mut all = Takes::default();
     phases.values().for_each(|takes| all.add(takes));
     let few = all.far.0 <= all.calls * FEW_ARE_FAR;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if !entry.leaf || entry.class != class || !theirs(entry) {
             continue;
@@ -250,12 +250,12 @@ fn slow(
         let part = 1.0 - (-of.above()).exp();
         if of.above() >= LONGER.ln() {
             let stays = if few { 1.0 } else { FAR };
-            shortened.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
+            savings.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
         }
     }
     let (unit, more) = units.split_first()?;
     let by = vec![(class, odd, among, calls)];
-    (!shortened.is_empty()).then(|| Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
+    (!savings.is_empty()).then(|| Slow { unit: *unit, more: more.to_vec(), by, grows: false, savings })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Units that are odd among their like by the calls of some class.
+//! Units that are odd among their peers by the calls of some class.
 
 use super::Slow;
 use super::apart::grows_to_the_end;
@@ -13,7 +13,7 @@ use super::unit::{Member, Unit};
 use crate::model::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::usual::FAR;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,7 +129,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
         apart.extend(by_time(grid, class, known).into_iter().filter(found));
     }
     let slow = |(unit, by): (Unit, Vec<(Class, Odd, usize, u64)>)| Slow {
-        shortened: shortened(grid, unit, &by),
+        savings: savings(grid, unit, &by),
         grows: growing.contains(&unit),
         unit,
         more: Vec::new(),
@@ -141,9 +141,9 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
 /// Units that stand off together by the calls of a class.
 fn of_several(grid: &Grid<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
     let by = vec![(class, of.odd, of.among, of.calls)];
-    let shortened = shortened_of(grid, &of.units, &by);
+    let savings = shortened_of(grid, &of.units, &by);
     let (unit, more) = of.units.split_first()?;
-    Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, savings })
 }
 
 /// The members that a moment is of.
@@ -202,16 +202,16 @@ fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
 }
 
 /// The same of several, each call once: one that reaches two slow targets is no slower than one that reaches either.
-pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Shortened {
+pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut all: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in units.iter().flat_map(|unit| shortened(grid, *unit, by)) {
+    for (index, ns) in units.iter().flat_map(|unit| savings(grid, *unit, by)) {
         let most = all.entry(index).or_default();
         *most = most.max(ns);
     }
     all.into_iter().collect()
 }
 
-fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
+fn savings(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
         times[*class as usize] = odd.above.exp();

@@ -87,8 +87,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     }
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
-    let shortened = shortened_of(grid, &units, &by);
-    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
+    let savings = shortened_of(grid, &units, &by);
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, savings })
 }
 
 /// Whether the same files lie on `units`, storage targets, as on all others, and no more is asked of any of them.

@@ -3,7 +3,7 @@
 use super::Slow;
 use super::unit::Unit;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use std::collections::BTreeSet;
 
 /// Part of the shorter of two moments that is in the longer, for both to be one.
@@ -40,11 +40,11 @@ pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
         };
         match out.iter_mut().find(|other| like(other)) {
             Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
-                let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
-                let (mine, theirs) = (phases.saved(grid, &first.shortened), phases.saved(grid, &one.shortened));
+                let both: Savings = first.savings.iter().chain(&one.savings).copied().collect();
+                let (mine, theirs) = (phases.saved(grid, &first.savings), phases.saved(grid, &one.savings));
                 if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
                     first.more.push(one.unit);
-                    first.shortened = both;
+                    first.savings = both;
                 } else {
                     out.push(one);
                 }
@@ -72,7 +72,7 @@ fn join_moment(into: &mut Slow, other: Slow) {
         into.unit = Unit::Moment(from.min(since), until.max(to));
     }
     into.by.extend(other.by);
-    into.shortened.extend(other.shortened);
+    into.savings.extend(other.savings);
 }
 
 /// Whether two files or targets are slow in the same way: nothing else tells what is wrong with either.

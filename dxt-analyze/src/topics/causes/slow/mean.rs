@@ -1,4 +1,4 @@
-//! Means of what calls differ by from their like.
+//! Means of what calls differ by from their peers.
 
 /// A weighted mean that grows.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,4 @@
-//! What ranks, nodes, storage targets and moments differ by from their like. A rank counts by the median over the moments in which it had
+//! What ranks, nodes, storage targets and moments differ by from their peers. A rank counts by the median over the moments in which it had
 //! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 const FEWEST_CALLS: u64 = 3;
 const FEWEST_OF_REGION: u64 = 8;
 
-/// Median of the means of several, weighted as told.
+/// Median of the means of several, weighted as reported.
 fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f64) -> Option<f64> {
     let mut values: Vec<(f64, f64)> = means.map(|mean| (mean.get(), weight(mean))).collect();
     weighted_quantile(&mut values, 0.5)
@@ -122,7 +122,7 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
 /// Fewest files in a slot that tell how slow it is.
 const FILES_AT_ONCE: usize = 4;
 
-/// By slot with several files: how far the calls on most of them are above their like. A file that is used then is no slower than the others for that.
+/// By slot with several files: how far the calls on most of them are above their peers. A file that is used then is no slower than the others for that.
 fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
     for entry in entries {

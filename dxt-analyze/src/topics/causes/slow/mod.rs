@@ -1,6 +1,6 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 //!
-//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`at_once`]: by what they do while they are busy, [`by_folder`]: folders.
+//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its peers, [`served`]: storage targets, [`load`]: by what they are asked for, [`at_once`]: by what they do while they are busy, [`by_folder`]: folders.
 //! * [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`stands_off`]: ranks and nodes that are far from all others, however these are distributed; [`by_time`]: by the time in calls, where the usual one tells nothing.
 //! * [`joined`]: several that are one finding.
@@ -25,7 +25,7 @@ mod stands_off;
 pub mod unit;
 
 use super::grid::Grid;
-use super::replay::Shortened;
+use super::replay::Savings;
 use crate::model::Class;
 use candidates::candidates;
 use halves::{halves, several_of_few};
@@ -56,15 +56,15 @@ pub struct Slow {
     pub by: Vec<(Class, Odd, usize, u64)>,
     /// Of a moment: whether calls take longer and longer to its end.
     pub grows: bool,
-    /// What its calls would save if they took what their like take.
-    pub shortened: Shortened,
+    /// What its calls would save if they took what their peers take.
+    pub savings: Savings,
 }
 
 impl Slow {
     /// Time that it explains, ns, summed over processes.
     #[must_use]
     pub fn time_ns(&self) -> f64 {
-        self.shortened.iter().map(|(_, ns)| ns).sum()
+        self.savings.iter().map(|(_, ns)| ns).sum()
     }
 
     /// What it is compared with others by. Who goes through a file in order is at one part of it at a time: then the moment is the better guess.
@@ -150,7 +150,7 @@ fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
 fn take(grid: &mut Grid<'_>, slow: &Slow) {
     let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    for &(index, ns) in &slow.shortened {
+    for &(index, ns) in &slow.savings {
         let share = grid.entries.get(index as usize).map_or(1.0, |entry| slow.unit.share(grid, entry));
         if let Some(entry) = grid.entries.get_mut(index as usize) {
             entry.left_ns -= ns;

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Times what is asked of other targets that is no more.
 pub(super) const AS_MUCH: f64 = 1.2;
-/// Part of the moments in which a process uses any of two files that it uses both, for it to use them by turns.
+/// Part of the moments in which a process uses any of two files that it uses both, for it to use them alternately.
 const BY_TURNS: f64 = 0.5;
-/// Times that a process goes from one of two folders to the other, for it to use them by turns.
+/// Times that a process goes from one of two folders to the other, for it to use them alternately.
 const CHANGES: usize = 6;
 /// Least error of a mean of logarithms.
 const LEAST_ERROR: f64 = 0.02;
@@ -56,14 +56,14 @@ pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
     (least > most).then_some(Odd { above: mean - other, score, p })
 }
 
-/// The slower of two folders, by the processes that use both; where none does, by all that use either; of one process that uses both by turns, by their files.
+/// The slower of two folders, by the processes that use both; where none does, by all that use either; of one process that uses both alternately, by their files.
 pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(grid, class);
     let (slow, odd, calls) = slower(grid, &by).or_else(|| folders_by_file(grid, class))?;
     Some((Unit::Folder(slow), odd, calls))
 }
 
-/// The slower of two folders that each process which uses any uses by turns, if each of its files is slower than each of the other's.
+/// The slower of two folders that each process which uses any uses alternately, if each of its files is slower than each of the other's.
 fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
     let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
     let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
@@ -87,7 +87,7 @@ fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
     one.or_else(|| clearly_slower(theirs, mine).map(|odd| (*b, odd, theirs.len() as u64)))
 }
 
-/// The slower of two files, by the processes that use both by turns: what one takes at another time than the other may be a matter of that time.
+/// The slower of two files, by the processes that use both alternately: what one takes at another time than the other may be a matter of that time.
 pub fn files(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut slots: BTreeMap<(ProcessId, u16), u32> = BTreeMap::new();

@@ -59,7 +59,7 @@ pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)
     out
 }
 
-/// How far above its like a target counts, by all its calls and by its fastest.
+/// How far above its peers a target counts, by all its calls and by its fastest.
 pub(super) fn not_only_busy(above: f64, fastest: Option<f64>, loads: &Loads, target: u32) -> f64 {
     // Of sums of calls nothing is known of the fastest.
     let fastest = fastest.unwrap_or(above);

@@ -56,7 +56,7 @@ impl Unit {
 pub struct Member {
     /// Which.
     pub unit: Unit,
-    /// How far the logarithm of its calls' times is above that of their like.
+    /// How far the logarithm of its calls' times is above that of their peers.
     pub above: f64,
     /// Its error by chance.
     pub error: f64,

@@ -302,18 +302,18 @@ pub struct Unsure {
 
 /// Returns the (group, storage target) pairs that have segments, or counters of several files or processes. Other pairs cannot be judged:
 /// if a single process used the target with a single file, any of the three may be the slow one.
-fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
+fn reported_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
-    let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
+    let mut reported: BTreeSet<(u32, u32)> = of_segments.collect();
     let mut first: FxHashMap<(u32, u32), (ProcessId, FileId)> = FxHashMap::default();
     for counted in counted(run, analysis).filter(|counted| counted.stream.storage && counted.all.bytes > 0) {
         let Some(target) = counted.target(analysis.layouts) else { continue };
         let (key, who) = ((counted.group as u32, target), (counted.number, counted.stream.file));
         if *first.entry(key).or_insert(who) != who || !counted.process.reduction.is_none() {
-            told.insert(key);
+            reported.insert(key);
         }
     }
-    told
+    reported
 }
 
 /// Returns the totals by group, time window and unit, including operations without segments, and the number of operations that are in no
@@ -321,8 +321,8 @@ fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSe
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();
-    let told =
-        if analysis.kind == UnitKind::Target { told_by_several(run, analysis, &partial) } else { BTreeSet::new() };
+    let reported =
+        if analysis.kind == UnitKind::Target { reported_by_several(run, analysis, &partial) } else { BTreeSet::new() };
     for counted in counted(run, analysis) {
         let unit = match analysis.kind {
             UnitKind::Target => {
@@ -332,7 +332,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
                 if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
                     unsure.targets = unsure.targets.saturating_add(counted.all.segments);
                 }
-                target.filter(|target| told.contains(&(counted.group as u32, *target))).map(u64::from)
+                target.filter(|target| reported.contains(&(counted.group as u32, *target))).map(u64::from)
             }
             _ => analysis.unit(counted.number, counted.process, counted.stream),
         };

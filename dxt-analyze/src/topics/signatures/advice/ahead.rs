@@ -47,14 +47,14 @@ impl Candidate<'_> {
 }
 
 pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<AheadRow> {
-    let mut alike: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut similar: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
     for of in signed {
         for candidate in of.signature.patterns().filter_map(|pattern| candidate(run, of, pattern)) {
             let shape = Node::Loop(candidate.pattern.nest.clone()).shape();
-            alike.entry((shape, candidate.length, candidate.file)).or_default().push(candidate);
+            similar.entry((shape, candidate.length, candidate.file)).or_default().push(candidate);
         }
     }
-    let mut groups: Vec<Vec<Candidate<'_>>> = alike.into_values().collect();
+    let mut groups: Vec<Vec<Candidate<'_>>> = similar.into_values().collect();
     let time = |group: &[Candidate<'_>]| group.iter().map(|one| one.time_ns()).sum::<Sum>().get();
     groups.sort_by_key(|group| Reverse(time(group)));
     let mut out: Vec<AheadRow> = groups.iter().take(PATTERNS).filter_map(|group| row(run, group, options)).collect();

@@ -58,12 +58,12 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
     let order = Order::new(run);
     let mut out: Vec<Phase<'a>> = Vec::new();
     for group in groups(run, &order, signed).into_iter().filter(|group| group.layer == Layer::Posix) {
-        let mut alike: BTreeMap<(u64, u64), Phase<'a>> = BTreeMap::new();
+        let mut similar: BTreeMap<(u64, u64), Phase<'a>> = BTreeMap::new();
         for (_, one) in &group.members {
             for pattern in one.signature.patterns().filter(|pattern| pattern.accesses >= FEWEST) {
                 let request_bytes = first_length(pattern);
                 let shape = Node::Loop(pattern.nest.clone()).shape();
-                let phase = alike.entry((shape, request_bytes)).or_insert_with(|| Phase {
+                let phase = similar.entry((shape, request_bytes)).or_insert_with(|| Phase {
                     file: one.whose.file,
                     is_one_file: group.one_file,
                     start_ns: u64::MAX,
@@ -78,7 +78,7 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
                 phase.of.push(pattern);
             }
         }
-        out.extend(alike.into_values());
+        out.extend(similar.into_values());
     }
     out
 }

@@ -198,10 +198,10 @@ impl Kind {
         if let Some(bin) = self.bins.get_mut(at) {
             bin.merge(&sum);
         }
-        for alike in calls.length.chunk_by(|a, b| a == b) {
-            let size = alike.first().map(|length| size_row(*length) * BINS as usize + at);
+        for similar in calls.length.chunk_by(|a, b| a == b) {
+            let size = similar.first().map(|length| size_row(*length) * BINS as usize + at);
             if let Some(count) = size.and_then(|size| self.sizes.get_mut(size)) {
-                *count += alike.len() as u64;
+                *count += similar.len() as u64;
             }
         }
         match &mut self.calls {

@@ -231,7 +231,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
 
 /// Remedies of a finding, or else of the first that says the same of the same calls and has any; each setting once.
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
-    // What makes calls longer than their like is mended by no other form of them.
+    // What makes calls longer than their peers is counterfactual by no other form of them.
     let also = if is_longer(finding.code) { &[] } else { also };
     let of_finding = |other: &Finding| {
         let of = (other.code != finding.code).then_some(other.code);

@@ -8,7 +8,7 @@ use crate::text::units;
 use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
 use trace_format::meta::HintOrigin;
 
-/// What ROMIO gathers in, unless it is told: `cb_buffer_size`.
+/// What ROMIO gathers in, unless it is reported: `cb_buffer_size`.
 const ROMIO_BUFFER: u64 = 16 << 20;
 /// What Open MPI's component does: `io_ompio_bytes_per_agg`.
 const OMPIO_BUFFER: u64 = 32 << 20;
@@ -121,7 +121,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         let mut all = vec![("cb_nodes", wanted.to_string())];
-        // Unless it is told, ROMIO takes one process of a node.
+        // Unless it is reported, ROMIO takes one process of a node.
         let list = facts.hint(file, HintOrigin::InEffect, "cb_config_list");
         if each > 1 || list.is_some_and(|list| list != "*:1") {
             all.push(("cb_config_list", format!("*:{each}")));

@@ -91,7 +91,7 @@ fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     }
 }
 
-/// The next reads, told to the kernel.
+/// The next reads, reported to the kernel.
 pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let about = &finding.about;
     let Some(length) = about.bytes.filter(|_| !facts.is_python()) else { return Vec::new() };

@@ -153,7 +153,7 @@ fn whatever_the_owner_does_meanwhile_each_segment_is_there_once_and_under_its_na
             let live = Live::new(spool(), life(number, &block, elsewhere), first, some, second);
             let snapshot = Snapshot::of(&live).unwrap();
             let threads = Pieces::of_chunks(
-                &[&snapshot.arena, &snapshot.meetings],
+                &[&snapshot.arena, &snapshot.sync_points],
                 &snapshot.staging,
                 BTreeMap::new(),
                 Gone::Written,
@@ -258,11 +258,11 @@ fn nobody_walks_over_holes() {
     }
     let snapshot = Snapshot::of(&Hollow(file)).unwrap();
     let mut threads =
-        Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.staging, BTreeMap::new(), Gone::Written);
+        Pieces::of_chunks(&[&snapshot.arena, &snapshot.sync_points], &snapshot.staging, BTreeMap::new(), Gone::Written);
     assert_eq!(segments::of_scratches(&snapshot.scratches, false, Gone::Written, &mut threads), 0);
     assert!(threads.is_empty());
     // Every loop over a region steps through these positions.
-    for part in [&snapshot.arena.part, &snapshot.meetings.part] {
+    for part in [&snapshot.arena.part, &snapshot.sync_points.part] {
         assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
     }
     for part in [&snapshot.scratches, &snapshot.folded, &snapshot.staging] {

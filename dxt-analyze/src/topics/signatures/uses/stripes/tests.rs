@@ -1,4 +1,4 @@
-//! Tests of stripe sizes, with an example of the paper and with bytes counted one by one.
+//! Tests of stripe sizes, with an example of the paper and with bytes counted one at a time.
 
 use super::super::layout::{Demand, Layout, cost};
 use super::*;
@@ -69,7 +69,7 @@ fn it_agrees_with_the_cost_model() {
     }
 }
 
-/// Compares with bytes counted one by one, for all small offsets, lengths, stripes and nodes.
+/// Compares with bytes counted one at a time, for all small offsets, lengths, stripes and nodes.
 #[test]
 fn bytes_of_each_node_are_those_counted_one_by_one() {
     let bytes_only = Machine { connection_ns: 0.0, network_byte_ns: 0.0, start_ns: 0.0, disk_byte_ns: 1.0 };

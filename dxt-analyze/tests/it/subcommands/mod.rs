@@ -310,20 +310,20 @@ fn every_report_names_the_filters() {
     processes.truncate(2);
     let path = put(folder.path(), "a.dxt", &trace(&job, processes));
     let line = "DXT_EXCLUDE=*.log  DXT_RANKS=0:1";
-    for verb in ["summary", "outliers", "stripes", "check", "dump"] {
+    for subcommand in ["summary", "outliers", "stripes", "check", "dump"] {
         // Two of the four ranks are excluded by a filter; they are not reported as absent.
-        let output = run(&[verb, &path]);
+        let output = run(&[subcommand, &path]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{verb}: {text}");
+        assert_eq!(output.status.code(), Some(0), "{subcommand}: {text}");
         let filters: Vec<&str> = text.lines().filter(|text| text.contains("filters")).collect();
-        assert!(filters.len() == 1 && filters[0].contains(line), "{verb}: {text}");
+        assert!(filters.len() == 1 && filters[0].contains(line), "{subcommand}: {text}");
     }
-    for (verb, place) in
+    for (subcommand, place) in
         [("summary", "/missing"), ("outliers", "/missing"), ("stripes", "/missing"), ("check", "/files/0")]
     {
-        let found = json(&[verb, "--format", "json", &path], 0);
+        let found = json(&[subcommand, "--format", "json", &path], 0);
         let filters = found.pointer(&format!("{place}/filters")).unwrap();
-        assert_eq!(*filters, serde_json::json!({"DXT_EXCLUDE": "*.log", "DXT_RANKS": "0:1"}), "{verb}");
+        assert_eq!(*filters, serde_json::json!({"DXT_EXCLUDE": "*.log", "DXT_RANKS": "0:1"}), "{subcommand}");
     }
     let output = run(&["dump", "--format", "json", &path]);
     assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("filters: {line}")));

@@ -22,28 +22,28 @@ pub(super) fn passes() -> bool {
 
 #[inline(always)]
 fn is_inside(thread: &Thread) -> bool {
-    thread.mpi.raw() | thread.hdf5.raw() | thread.meeting.raw() != 0
-        && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.meeting.is_set())
+    thread.mpi.raw() | thread.hdf5.raw() | thread.sync_point.raw() != 0
+        && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.sync_point.is_set())
 }
 
 /// Runs a collective call of the program on `comm` and records it. I/O calls made inside are not marked as nested, since a user-defined
 /// reduction may do I/O.
 #[inline(never)]
-pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn sync_point(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let thread = tls::current_now();
     // Without MPI_Init nothing is recorded; the library reports the error.
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
-    let result = thread.meeting.run(call);
+    let result = thread.sync_point.run(call);
     let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS {
         let (number, keep) = communicators::number_of_used(world, comm, op);
-        timer.end_meeting(end, op, registry::meeting_stream_of(op), number, keep);
+        timer.end_sync_point(end, op, registry::sync_stream_of(op), number, keep);
     } else {
         // The communicator may be invalid, so it is not queried.
         let number = communicators::number_of_failed(world, comm, op).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
-        timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number, true);
+        timer.end_sync_point(end, op, registry::failed_sync_stream_of(op, code), number, true);
     }
     errno.restore();
     result
@@ -60,14 +60,14 @@ fn forget(place: *const Handle) -> Option<(&'static World, Handle, u32)> {
 #[inline(never)]
 fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let known = forget(place);
-    let result = tls::current_now().meeting.run(call);
+    let result = tls::current_now().sync_point.run(call);
     if let Some((world, handle, number)) = known.filter(|_| result != SUCCESS) {
         communicators::take_back(world, handle, number);
     }
     result
 }
 
-hooks! { MEETINGS, missing = ERR_OTHER;
+hooks! { SYNC_POINTS, missing = ERR_OTHER;
     /// MPI_Comm_free (MPI 4.0, 7.4.3). Not recorded; the communicator is forgotten.
     [MPI_Comm_free, PMPI_Comm_free](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };

@@ -33,6 +33,6 @@ fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
 
 /// Returns the id of the stream of failed calls of `op`. `errno`: equivalent of the MPI error. `None` as for [`id_of`].
 #[cold]
-pub(crate) fn failed_id_of_meeting(op: &'static Op, errno: i32) -> Option<StreamId> {
+pub(crate) fn failed_id_of_sync_point(op: &'static Op, errno: i32) -> Option<StreamId> {
     failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX))
 }

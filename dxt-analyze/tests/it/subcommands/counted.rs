@@ -2,7 +2,7 @@
 //! times.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
-use crate::verbs::small_bytes;
+use crate::subcommands::small_bytes;
 use std::path::Path;
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{Missing, Note, stream_flags};
@@ -228,14 +228,15 @@ fn without_times_no_verb_shows_one() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace(&job, processes));
-    let verbs = ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
-    for verb in verbs.into_iter().chain(["signatures", "dump"]) {
-        let text = stdout(&[verb, &path], 0);
+    let subcommands =
+        ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
+    for subcommand in subcommands.into_iter().chain(["signatures", "dump"]) {
+        let text = stdout(&[subcommand, &path], 0);
         // The head of `dump` gives the start as a number.
-        let untold = if verb == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
-        assert!(untold && !text.contains("time_ns 0"), "{verb}: {text}");
+        let untold = if subcommand == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
+        assert!(untold && !text.contains("time_ns 0"), "{subcommand}: {text}");
         // `dump` reports missing data on standard error.
-        assert!(verb == "dump" || text.contains("(DXT_TIMING=off)"), "{verb}: {text}");
+        assert!(subcommand == "dump" || text.contains("(DXT_TIMING=off)"), "{subcommand}: {text}");
     }
     let page = folder.path().join("page.html");
     let text = stdout(&["report", "-o", page.to_str().unwrap(), &path], 0);

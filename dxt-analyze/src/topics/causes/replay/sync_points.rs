@@ -1,7 +1,7 @@
-//! Who waits for whom: from one meeting of all ranks in MPI's calls to the next, how long each rank waits for the others. What a finding saves is no
+//! Who waits for whom: from one synchronization point of all ranks in MPI's calls to the next, how long each rank waits for the others. What a finding saves is no
 //! more than what the rank that waits least could go on with.
 //!
-//! Nothing is known where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
+//! Nothing is known where ranks wait in collective calls of MPI-IO too, in which waiting is not distinguished from I/O.
 
 use super::messages::{Messages, Times};
 use crate::model::{Process, ProcessId, Run};
@@ -11,26 +11,26 @@ use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
+/// Part of the run between two synchronization points, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
 /// messages too.
 const SHORT: f64 = 0.5;
-/// What a rank waits at a meeting against the others' median, at most, for these to wait for it.
+/// What a rank waits at a synchronization point against the others' median, at most, for these to wait for it.
 const LITTLE: f64 = 0.25;
 
-/// What ranks wait from one meeting to the next.
+/// What ranks wait from one synchronization point to the next.
 #[derive(Clone, Debug, Default)]
-pub struct Meetings {
-    /// By phase that a meeting ends: the ranks, and how long each waited for the others since the last one, ns.
+pub struct SyncPoints {
+    /// By phase that a synchronization point ends: the ranks, and how long each waited for the others since the last one, ns.
     waits: Vec<FxHashMap<ProcessId, f64>>,
-    /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
+    /// By phase: the one at or behind it that such a synchronization point ends, with the last one before not far away.
     of_phase: Vec<Option<usize>>,
     /// The same however far the last one before is away.
     ends: Vec<Option<usize>>,
-    /// By phase that a meeting ends: what ranks usually wait there, ns.
+    /// By phase that a synchronization point ends: what ranks usually wait there, ns.
     usual: Vec<f64>,
     /// Who waits for messages besides.
     messages: Messages,
-    /// By phase that a meeting ends: what each rank waited since the last one in MPI-IO's calls that all make together, ns.
+    /// By phase that a synchronization point ends: what each rank waited since the last one in MPI-IO's calls that all make together, ns.
     in_library: FxHashMap<usize, Times>,
 }
 
@@ -56,8 +56,8 @@ fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end
     waited.into_iter().map(with).collect()
 }
 
-impl Meetings {
-    /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a meeting, where that is known of every
+impl SyncPoints {
+    /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a synchronization point, where that is known of every
     /// rank. Who waits in a part of all ranks only (`met_all`: by phase, those that met all) goes on without the others, unless it never meets them.
     #[must_use]
     pub fn of(
@@ -110,7 +110,7 @@ impl Meetings {
         self
     }
 
-    /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
+    /// The phase that the next synchronization point ends, at or behind `phase`; `None` if nothing is known of it.
     #[must_use]
     pub fn after(&self, phase: usize) -> Option<usize> {
         self.of_phase.get(phase).copied().flatten()
@@ -122,7 +122,7 @@ impl Meetings {
         self.ends.get(phase).copied().flatten()
     }
 
-    /// What ranks waited at meetings before which all did not meet for long, ns, with the first phase since and the one that each ends.
+    /// What ranks waited at synchronization points before which all did not meet for long, ns, with the first phase since and the one that each ends.
     pub fn far(&self) -> impl Iterator<Item = (usize, (usize, &Times))> {
         let first =
             |end: usize| self.ends.iter().take(end).rposition(|of| *of != Some(end)).map_or(0, |before| before + 1);
@@ -132,7 +132,7 @@ impl Meetings {
         self.waits.iter().enumerate().filter_map(far)
     }
 
-    /// How long the others wait for a rank at the next meeting, at or behind `phase`, ns, however long they have not met before, and which phase that meeting
+    /// How long the others wait for a rank at the next synchronization point, at or behind `phase`, ns, however long they have not met before, and which phase that synchronization point
     /// ends: where it waits little, and they wait much. `None` if they do not.
     #[must_use]
     pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
@@ -147,7 +147,7 @@ impl Meetings {
         self.ends.get(first).copied().flatten().is_some_and(|end| end < last)
     }
 
-    /// What each rank waited before each meeting that is known of all, ns, by the phase that it ends.
+    /// What each rank waited before each synchronization point that is known of all, ns, by the phase that it ends.
     pub fn waits(&self) -> impl Iterator<Item = (usize, &FxHashMap<ProcessId, f64>)> {
         let known = |(phase, waits): (usize, _)| (self.after(phase) == Some(phase)).then_some((phase, waits));
         self.waits.iter().enumerate().filter_map(known)
@@ -190,12 +190,12 @@ impl Meetings {
         self.in_library.get(&end).map_or(0.0, |of| time(of, process))
     }
 
-    /// By meeting, of which each is named by the phase that it ends: what is saved of the time by which the slowest rank's calls are shorter, ns, where each rank
-    /// has so much `less` to do in I/O. It is the shortest time that a rank waits before the meeting, for the others or for messages of those that are quicker: a
+    /// By synchronization point, of which each is named by the phase that it ends: what is saved of the time by which the slowest rank's calls are shorter, ns, where each rank
+    /// has so much `less` to do in I/O. It is the shortest time that a rank waits before the synchronization point, for the others or for messages of those that are quicker: a
     /// rank that waits for nobody works on, in I/O or not, however short others' calls are. All of it where nothing is known.
     #[must_use]
-    pub fn saved(&self, all: &[BeforeMeeting]) -> Vec<f64> {
-        let known: Vec<(usize, &BeforeMeeting)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
+    pub fn saved(&self, all: &[BeforeSyncPoint]) -> Vec<f64> {
+        let known: Vec<(usize, &BeforeSyncPoint)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
         // Who waits for long enough at each of them need not be looked at.
         let mut who: BTreeSet<ProcessId> = BTreeSet::new();
         for (end, of) in &known {
@@ -206,7 +206,7 @@ impl Meetings {
         }
         let less: Vec<_> = known.iter().map(|(end, of)| (*end, &of.less)).collect();
         let mut for_messages = self.messages.waits(&self.waits, &less, &who).into_iter();
-        let saved = |of: &BeforeMeeting| {
+        let saved = |of: &BeforeSyncPoint| {
             let Some((end, waits)) = of.end.and_then(|end| Some((end, self.waits.get(end)?))) else { return of.ns };
             let messages = for_messages.next().unwrap_or_default();
             let beside =
@@ -217,9 +217,9 @@ impl Meetings {
     }
 }
 
-/// What is shortened before one meeting.
+/// What is savings before one synchronization point.
 #[derive(Clone, Debug, Default)]
-pub struct BeforeMeeting {
+pub struct BeforeSyncPoint {
     /// The phase that it ends, if anything is known of it.
     pub end: Option<usize>,
     /// By how much the slowest rank's calls are shorter, ns.
