@@ -1,46 +1,45 @@
-//! What would be left of the calls that findings of other topics name, if what these say were counterfactual: rules by code.
+//! Rules by code: the time that the calls of a finding would take if it were fixed.
 
 use crate::findings::Code;
 use crate::model::Class;
 
-/// What would be left of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counterfactual {
-    /// The time that the same bytes take in large requests.
+    /// Time of the same bytes in large requests.
     Large,
-    /// Of the calls of an operation of a process on a file, one.
+    /// One call per process, file and operation.
     Once,
-    /// As `Large`, of the part of the small calls that the finding's own cost is of.
+    /// As `Large`, for the part of the small calls that the finding's own cost covers.
     Rows,
-    /// What a server takes that is not busy.
+    /// Time at a metadata server without load.
     Quick,
-    /// Of what is moved inside MPI-IO, what was asked for.
+    /// Time of only the bytes that the program asked for, of those moved inside MPI-IO.
     Asked,
-    /// All but the finding's own cost.
+    /// All time but the finding's own cost.
     ByCost,
-    /// As `Large`, of requests of which nobody doubts that they are small.
+    /// As `Large`, only for requests that are small in any case (below 64 KiB).
     Tiny,
-    /// What is left if all ranks work at the same time.
+    /// Time if all ranks work at the same time.
     Parallel,
-    /// What as many aggregators as can work at once would take ([`super::aggregators`]).
+    /// Time with as many aggregators as can work at once ([`super::aggregators`]).
     Spread,
-    /// What each process would wait less inside of MPI-IO, and small calls inside as `Large`.
+    /// Without each process's wait inside MPI-IO that the finding states; small calls inside as `Large`.
     Waiting,
-    /// As `Large`, of the part of the calls that the finding's own cost is of, twice that: of calls in any order half go backwards.
+    /// As `Large`, for twice the part of the calls that the finding's own cost covers: half of the calls in random order go backwards.
     Random,
-    /// As `Large`, of requests that may take their time for where they are, though they are not small.
+    /// As `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
     Apart,
-    /// What calls take longer than the fastest of their peers, which wait for no other, as far as the finding is of them by its own cost.
+    /// Duration of the fastest peers, which wait for no other call, for the part of the calls that the finding's own cost covers.
     Handover,
-    /// What calls take that wait for nobody, if they usually take much longer; or what is left if each process reads its part and passes it on.
+    /// Duration of calls that wait for nobody, if usual calls take much longer; or the time if each process reads its part and passes it on.
     Shared,
 }
 
-/// Which calls.
+/// Calls that a finding explains, and their time if it were fixed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) classes: &'static [Class],
-    /// Made inside MPI-IO or HDF5, or by the program; either if it does not matter.
+    /// True for calls inside MPI-IO or HDF5, false for the program's own; `None` for both.
     pub(super) inside: Option<bool>,
     pub(super) counterfactual: Counterfactual,
 }
@@ -48,14 +47,14 @@ pub(super) struct Rule {
 pub(super) const DATA: &[Class] = &[Class::Read, Class::Write];
 const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
-/// Data sieving locks what it reads to write it back.
+/// Data sieving locks the bytes that it reads and writes back.
 const MOVED: &[Class] = &[Class::Read, Class::Write, Class::Lock];
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
-/// Codes, and the classes of calls, whether these are made inside MPI-IO, and what is counterfactual.
+/// Codes, classes of calls, `Rule::inside`, and the time if fixed.
 type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Counterfactual);
 
-/// What is counterfactual of which calls, by codes.
+/// Rules by code of the finding.
 const RULES: &[ForCodes] = &[
     (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Counterfactual::Large),
     (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Counterfactual::Large),
@@ -83,7 +82,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Counterfactual::ByCost),
 ];
 
-/// Findings of calls on files that several processes use.
+/// Findings about calls on files that several processes use.
 pub(super) const OF_SHARED: [Code; 6] = [
     Code::SHARED_INDEPENDENT,
     Code::NO_MPIIO,
@@ -93,7 +92,7 @@ pub(super) const OF_SHARED: [Code; 6] = [
     Code::NO_COLLECTIVE_WRITES,
 ];
 
-/// Findings of how a program makes its requests: what MPI-IO makes of collective calls is none of it.
+/// Findings about requests of the program itself: requests that MPI-IO makes for collective calls are left out.
 pub(super) const OF_THE_PROGRAM: [Code; 7] = [
     Code::SMALL_READS,
     Code::SMALL_WRITES,

@@ -1,4 +1,4 @@
-//! The same said of several files: where each is another rank's, mending one saves nothing, since all wait for the others; mending all does.
+//! Merges one finding about several files: if each file is used by another rank, fixing one saves nothing, since all ranks wait for the others.
 
 use crate::findings::{Code, Evidence};
 use crate::limits::NAMED_EXAMPLES;
@@ -8,13 +8,13 @@ use crate::topics::causes::replay::{Savings, Work};
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times more that they save together than one at a time, from which they are one finding.
+/// Factor by which the joint saving exceeds the sum of single savings, from which claims are merged.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Part of what all save that one saves at most, if they are one finding though they save no more together.
+/// Largest part of the total saving that a single claim may have, for claims to be merged although they save no more together.
 const NONE_ALONE: f64 = 0.6;
 
-/// Claims of one code as one where they save more together, or where none of them says most of it.
+/// Merges claims of one code if they save more together, or if none of them has most of the saving.
 pub(crate) fn joined(grid: &Grid<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
@@ -32,9 +32,9 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     let none_alone = most < similar.iter().map(weight).sum::<f64>() * NONE_ALONE;
     let waiting_ns: f64 = similar.iter().map(|claim| claim.waiting_ns).sum();
     let files: BTreeSet<String> = similar.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
-    // What all ranks read is read by all of them in one file as in the other.
+    // All ranks read each of the files, so savings on single files add up.
     let by_all = similar.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
-    // What says the same of more files than are named is not of the named ones alone.
+    // Merge if findings cover more files than they name.
     let unnamed = similar.iter().flat_map(|claim| claim.finding.others()).count() as u64;
     let together =
         unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
@@ -57,7 +57,7 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     vec![first]
 }
 
-/// Each call by the most that any says.
+/// Takes each cell's largest saving of all claims.
 fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Savings {
     let mut by: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in all {

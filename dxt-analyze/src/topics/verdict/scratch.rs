@@ -1,4 +1,4 @@
-//! Data that processes write, read back and overwrite: what they keep in files for themselves, and twice as dear as either tells.
+//! Data that processes write, read back and overwrite (scratch files): writes and reads are priced as one finding.
 
 use crate::findings::Code;
 use crate::model::FileId;
@@ -7,14 +7,14 @@ use crate::topics::causes::grid::Grid;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
-/// Part of what each of the two explains that is on files which the other is of, too.
+/// Least part of each claim's saving on files of the other claim.
 const SAME_FILES: f64 = 0.8;
 
-/// Makes one of the two claims, if both are of the same files.
+/// Merges the claims of overwriting and of reading back, if both are about the same files.
 pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);
-        // Of several nobody knows which belong together.
+        // With several claims of a code, it is unknown which belong together.
         all.next().filter(|_| all.next().is_none())
     };
     let (Some(over), Some(back)) = (at(Code::OVERWRITTEN), at(Code::READ_BACK)) else { return claims };
