@@ -1,4 +1,4 @@
-//! Outliers: operations, ranks, nodes, storage targets and files that are slower than their peers.
+//! Finds operations, ranks, nodes, storage targets and files that are slower than their peers.
 //!
 //! * [`distribution`], [`worst`]: the two passes for comparing single operations; [`shared_traits`]: traits that slow operations share.
 //! * [`units`]: comparison of ranks, nodes, storage targets and files, for the whole job or by time window.
