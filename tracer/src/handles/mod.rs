@@ -1,5 +1,5 @@
-//! Handles of the program (descriptors, open file descriptions, MPI files, ...). Hooks use them to look up the file to which a handle
-//! refers, and the file position.
+//! Handles of the program (descriptors, open file descriptions, MPI files, ...). Hooks use this module to look up the file to which a
+//! handle refers, and the file position.
 
 mod canonical_name;
 mod description;

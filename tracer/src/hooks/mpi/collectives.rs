@@ -1,5 +1,5 @@
-//! Wrappers of MPI's blocking collective calls (MPI 4.0, chapter 6). They touch no file, but are synchronization points between ranks. Only
-//! the communicator argument is inspected. Collective calls made inside a collective, MPI-IO or HDF5 call are not recorded. Nonblocking and
+//! Wraps MPI's blocking collective calls (MPI 4.0, chapter 6). They access no file, but are synchronization points between ranks. Only the
+//! communicator argument is inspected. Collective calls made inside a collective, MPI-IO or HDF5 call are not recorded. Nonblocking and
 //! point-to-point calls are not wrapped.
 #![expect(unsafe_code, reason = "C functions")]
 
