@@ -1,4 +1,4 @@
-//! Start of recording, at the first recorded call: data that must survive this process is put into a spool.
+//! Starts recording at the first recorded call: creates the spool, which holds all data that must survive this process.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, SYNC_POINTS, THREADS};
@@ -17,14 +17,14 @@ pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
-/// Minimum size of the memory for segments of calls made after the trace was written, in bytes. Not committed before use.
+/// Minimum size of the arena for calls made after the trace was written, in bytes. Pages are not committed before use.
 const LATE_BYTES: usize = 4 << 20;
 
-/// Maximum number of streams (file and operation) with counters in trace mode, where most calls are recorded as segments.
+/// Maximum number of streams (file and operation) that have counters in trace mode, where most calls are recorded as segments.
 const COUNTERS: usize = 1 << 18;
 
-/// Size of the spool's journal (file names and other definitions), in bytes: `JOURNAL` in trace mode; in counters mode by number of files,
-/// from `LEAST_JOURNAL` to `JOURNAL`.
+/// Size of the spool's journal (file names and other definitions) in trace mode, in bytes. In counters mode: `JOURNAL_PER_FILE` for each
+/// file, from `LEAST_JOURNAL` to `JOURNAL`.
 const JOURNAL: usize = 256 << 20;
 const LEAST_JOURNAL: usize = 16 << 20;
 const JOURNAL_PER_FILE: usize = 8 << 10;
@@ -45,7 +45,7 @@ fn sizes() -> Sizes {
     Sizes { journal, arena, sync_points, counters, scale }
 }
 
-/// Creates the spool if it is wanted and missing; false if there is no memory for segments yet.
+/// Creates the spool if the settings ask for one and none exists. Returns false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late_calls::has_begun() {
@@ -64,12 +64,12 @@ pub(crate) fn begin() -> bool {
     })
 }
 
-/// Writes identity and job of this process into the spool's journal: at its start, and again when MPI has added information.
+/// Writes identity and job of this process into the spool's journal: at process start, and again when MPI_Init has added information.
 pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;
     }
-    // Mounts take longer to read than the rest of the start: they are stored in traces only.
+    // Mounts are left out: reading them takes longer than the rest of the start, so only traces store them.
     journal::job(&describe::job(Vec::new(), Vec::new()).encode());
     let info = describe::process("", &clock::calibrate());
     journal::process(&Process { info, ..Process::default() }.encode());
