@@ -75,7 +75,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// Encodes the entry.
+    /// Encodes the index entry.
     #[must_use]
     pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
         Fields::new()

@@ -49,7 +49,7 @@ pub struct DataSetAccess {
     pub stream: u32,
     /// Number of calls by form of the selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
-    /// Number of elements selected, summed over the calls.
+    /// Number of selected elements, summed over the calls.
     pub elements: u64,
 }
 

@@ -49,7 +49,7 @@ pub struct HintDef {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum DatatypeRole {
-    /// Elementary type of a file view.
+    /// Elementary type (etype) of a file view.
     Etype,
     /// Filetype of a file view.
     Filetype,
@@ -172,7 +172,7 @@ pub struct DatatypeUse {
 /// Extents of the MPI datatypes used on one file for one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeExtents {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
     /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,

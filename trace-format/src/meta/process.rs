@@ -304,7 +304,7 @@ pub struct Process {
     /// Data sets (HDF5) inside the files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
-    /// Access profiles of files, over accesses that are not stored as segments.
+    /// Totals and patterns of accesses that are not stored as segments, per file and layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileDef>,
     /// Data of a reduced block (a block that stands for several ranks); empty in other blocks.

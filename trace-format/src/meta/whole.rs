@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Counts of sequential and consecutive accesses over the reads, or over the writes, of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Number of accesses whose order is known; 0 if none.
+    /// Number of accesses whose order is known; 0 if no order is known.
     pub known: u64,
     /// Number of accesses that began exactly where the previous access ended.
     pub consecutive: u64,

@@ -1,4 +1,4 @@
-//! Recovery of recordings from the spool of a process that was killed or is still running.
+// Recovery of recorded calls from the spool of a process that was killed or is still running.
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};
@@ -30,52 +30,52 @@ pub struct Spool {
     parts: Snapshot,
 }
 
-/// Recordings of a spool that are not in any trace yet.
+/// Recordings of a spool that are not in any trace.
 #[derive(Debug)]
 pub struct Recovered {
     /// Job block, as the process would have written it.
     pub job: Job,
-    /// Process block; values that follow from the segments are set when the region is encoded.
+    /// Process block; counts that follow from the segments are set when the region is encoded.
     pub process: Process,
-    /// Number of calls that are stored as segments and may be in the counters too, since their process was adding them to the counters.
+    /// Number of calls stored as segments that may be in the counters too, because the process was adding them to the counters.
     pub uncertain: u64,
     threads: Vec<(u32, Pieces)>,
     scale: TickScale,
 }
 
 impl Spool {
-    /// Reads the used parts of a spool. Its owner may be running: everything recorded before the call is read, and no segment is read
-    /// incompletely.
+    /// Reads the used bytes of a spool, whose owner may be running: all calls recorded before this function was called are read, and each
+    /// segment is read completely or not at all.
     ///
     /// # Errors
-    /// Returns [`Error::Malformed`] if `source` is not a spool or is of a version unknown to this reader, [`Error::Truncated`] if its
-    /// header is cut short, [`Error::Limit`] if one of its regions is too long, and [`Error::Io`] if reading fails.
+    /// Returns [`Error::Malformed`] if `source` is not a spool or has a version unknown to this reader, [`Error::Truncated`] if the header
+    /// is cut short, [`Error::Limit`] if a region is too long, and [`Error::Io`] if reading fails.
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let Some(head) = Head::read(source)? else {
-            // The owner was killed while it created the spool, before it had recorded anything.
+            // The owner was killed while creating the spool, before anything was recorded.
             return Ok(Self { head: Head::unfinished(source)?, parts: Snapshot::default() });
         };
         let parts = Snapshot::of(source)?;
         Ok(Self { head, parts })
     }
 
-    /// Returns the header.
+    /// Returns the header of the spool.
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Returns the number of bytes that were in use but are missing because the file was truncated. Their contents are unknown.
+    /// Returns the number of bytes that were in use but are lost, with unknown contents, because the file was truncated.
     #[must_use]
     pub const fn missing_bytes(&self) -> u64 {
         self.parts.missing_bytes
     }
 
-    /// Collects the recordings that are not in any trace yet.
+    /// Collects the recordings that are not in any trace.
     ///
-    /// `spill` is the spill file beside the spool, empty if there is none. It is read block by block, and once more by
-    /// [`Recovered::write_region`]; 16 bytes per block are held in memory. `now` is the current reading of both clocks, if the spool is
-    /// from this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
+    /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
+    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of both clocks if the spool is from
+    /// this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if the description of the process is invalid, and [`Error::Io`] if reading fails.
@@ -126,7 +126,7 @@ impl Spool {
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
-    /// Sets epoch, clock and end of recording in the description of the process.
+    /// Sets epoch, clock and end of recording in the process block's description.
     fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
         let info = &mut process.info;
         info.epoch_unix_ns = i64_at(self.head.bytes(), header::EPOCH_UNIX);
@@ -141,7 +141,7 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Returns the counters of calls that are not in any trace, by stream, each with the end offset of the stream's last call.
+    /// Returns counters of calls that are not in any trace, by stream, with the end offset of each stream's last call.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
@@ -163,14 +163,14 @@ impl Spool {
 /// Value of `ended_by` in the trace of a recovered process.
 pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
 
-/// Text of the note that counts the missing bytes of a truncated spool.
+/// Text of the note that states the number of missing bytes of a truncated spool.
 pub const CUT_SHORT: &str =
     "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
 
-/// Text of the note that counts calls which may already have been in the counters when the spool was read.
+/// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Adds the streams in `used` to the process block, with their files and layouts, and renumbers the files.
+/// Adds the streams in `used`, their files and layouts to the process block, and renumbers the files.
 fn describe(
     process: &mut Process,
     mut files: BTreeMap<u32, FileDef>,
@@ -186,7 +186,7 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    // A journal may define a layout twice; the last record is valid.
+    // The journal may define a layout several times; the last record is valid.
     let mut reported: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut last: Vec<LayoutDef> = Vec::new();
     for layout in layouts.into_iter().rev() {
@@ -200,17 +200,17 @@ fn describe(
 }
 
 impl Recovered {
-    /// True if the spool has no recordings that are missing from traces.
+    /// True if the spool contains no recordings that are missing from traces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.process.streams.is_empty()
     }
 
-    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry without its offset. `spill` must
-    /// be the one passed to [`Spool::recover`]; only one block of it at a time is in memory.
+    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry with offset 0. `spill` must be
+    /// the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
     ///
     /// # Errors
-    /// See [`Encoder::region`]; also returns [`Error::Io`] if reading from `spill` or writing to `out` fails.
+    /// Returns the errors of [`Encoder::region`], and [`Error::Io`] if reading from `spill` or writing to `out` fails.
     pub fn write_region(
         &mut self,
         encoder: &mut Encoder,
@@ -244,10 +244,10 @@ impl Recovered {
         Ok(entry)
     }
 
-    /// Encodes the region in memory, like [`Self::write_region`].
+    /// Encodes the recordings as a region in memory, like [`Self::write_region`].
     ///
     /// # Errors
-    /// See [`Self::write_region`].
+    /// Returns the errors of [`Self::write_region`].
     pub fn region(&mut self, encoder: &mut Encoder, number: u32, spill: &dyn Source) -> Result<Region> {
         let mut bytes = Vec::new();
         let entry = self.write_region(encoder, number, spill, &mut bytes)?;
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::meta::{LayoutMoment, LayoutSource};
 
-    /// Checks that layouts keep the order of their last records, and that layouts of files without streams are dropped.
+    /// Checks that layouts keep the order of their last records, and that layouts of unused files are dropped.
     #[test]
     fn the_last_layout_of_a_file_and_moment_counts() {
         let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };
