@@ -1,6 +1,6 @@
-//! Examples at the end of each command's help: common uses, each with its purpose.
+//! Examples at the end of each command's help: common uses of the command, each with its purpose.
 
-/// Command, and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
+/// Command and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Examples of all commands, one row per command.
@@ -156,7 +156,7 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     ),
 ];
 
-/// Returns the text with a command's examples, for the end of its help; `None` if there are none.
+/// Returns the examples of a command as text for the end of its help; `None` if it has no examples.
 pub(super) fn of(subcommand: &str) -> Option<String> {
     let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == subcommand)?;
     let width = examples.iter().map(|(typed, _)| typed.len()).max()?;
@@ -185,7 +185,7 @@ mod tests {
                 .unwrap_or_else(|| panic!("{subcommand} has no examples"));
             for (typed, _) in *examples {
                 assert!(typed.starts_with(&subcommand), "{typed}");
-                // Text in quotes is one word.
+                // Text in quotes is one argument.
                 let parts = typed.split('\'').enumerate();
                 let words = parts.flat_map(|(part, text)| match part % 2 {
                     1 => vec![text],

@@ -7,7 +7,7 @@ use crate::{export, live, page, progress, serve, tools, topics};
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 
-/// Executes the command line, with results on standard output.
+/// Executes the command line; results go to standard output.
 ///
 /// # Errors
 /// Returns any failure; it contains a [`crate::exit::UsageError`] if the command line is wrong.
@@ -21,7 +21,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     if let Command::Topic(topics::Command::Corpus(args)) = &cli.subcommand
         && args.worker
     {
-        // The command's threads write their results themselves.
+        // The threads of `corpus` write their results themselves.
         return topics::corpus::work(args);
     }
     let color = cli.color.decide();
@@ -29,7 +29,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     let exit = match &cli.subcommand {
         Command::Topic(subcommand) => subcommand.run(&style(Format::Table, None, color), &mut out, &page::of_view),
         Command::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
-        // These two commands write their output themselves, while running and from other threads.
+        // `live` and `serve` write their output themselves, while running and from other threads.
         Command::Live(args) => {
             drop(out);
             return live::live(args);
@@ -71,7 +71,7 @@ fn style(format: Format, table: Option<String>, color: bool) -> Style {
     Style { format, color, width: terminal_width(), table }
 }
 
-/// Returns the width of the terminal in columns, if standard output is one.
+/// Returns the width of the terminal in columns; `None` if standard output is no terminal.
 fn terminal_width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;

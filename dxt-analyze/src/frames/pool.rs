@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Thread pool, with the id of the process that created it.
+/// Thread pool and id of the process that created it.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn of_this_process() -> Result<Arc<ThreadPool>> {

@@ -1,4 +1,4 @@
-//! MPI-IO file views from traces: selects files whose views are complete, and extracts the views' shapes.
+//! MPI-IO file views from traces: selects files whose views are complete, and extracts the shapes of views.
 
 use crate::model::{Process, Shape, View};
 use crate::sum::Sum;
@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::meta::{self, DatatypeRole, ViewDef};
 
-/// Returns the views of files on which every file view was recorded: the calls of `MPI_File_set_view` in the recorded views are as many as
-/// the filetypes counted on the file.
+/// Returns the views of files on which every file view was recorded, that is, on which the recorded views cover as many calls of
+/// `MPI_File_set_view` as filetypes were counted.
 pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     let mut calls: FxHashMap<u32, (Sum, Sum)> = FxHashMap::default();
     for def in &process.views {

@@ -19,12 +19,12 @@ pub struct Lost {
     pub without_stream: u64,
     /// Number of blocks that could not be decoded.
     pub blocks: u64,
-    /// Descriptions of the first problems, sorted by file and offset.
+    /// Descriptions of the first problems, sorted by file and offset; at most 1,000 after [`Self::sorted`].
     pub problems: Vec<Problem>,
 }
 
 impl Lost {
-    /// Adds another thread's losses.
+    /// Adds the losses of another thread.
     pub fn merge(&mut self, other: Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.without_stream = self.without_stream.saturating_add(other.without_stream);
@@ -32,7 +32,7 @@ impl Lost {
         self.problems.extend(other.problems);
     }
 
-    /// Sorts the problems by file and offset, and keeps the first 1,000.
+    /// Sorts the problem descriptions by file and offset, and keeps the first 1,000.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.problems.sort();
@@ -41,7 +41,7 @@ impl Lost {
     }
 }
 
-/// Decoder of single blocks; reuses its buffers for the next block.
+/// Decoder of single segment blocks; reuses its buffers for the next block.
 #[derive(Default)]
 pub struct Reader {
     decoder: Decoder,
@@ -51,7 +51,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Decodes block `block` of process `number` of `run`; on failure adds to `lost` and returns `None`.
+    /// Decodes block `block` of process `number` of `run`; on failure adds the block's segments to `lost` and returns `None`.
     pub fn block<'a>(&'a mut self, run: &'a Run, number: ProcessId, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
         let process = run.process(number)?;
         let block = process.blocks.get(block as usize)?;
@@ -83,10 +83,10 @@ impl Reader {
     }
 }
 
-/// Number of values compared at a time while searching for the end of a run of equal values.
+/// Number of values compared at a time to find the end of a run of equal values.
 const AT_ONCE: usize = 64;
 
-/// Returns the number of leading values equal to the first. In most blocks all are equal, so many are compared at once.
+/// Returns the number of leading values equal to the first. Many are compared at once, because in most blocks all values are equal.
 #[inline]
 fn similar<T: Copy + PartialEq>(values: &[T]) -> usize {
     let Some(&first) = values.first() else { return 0 };
@@ -100,7 +100,7 @@ fn similar<T: Copy + PartialEq>(values: &[T]) -> usize {
     many + rest.iter().take_while(|value| **value == first).count()
 }
 
-/// Returns the number of segments in block `block` of process `number`, from its head.
+/// Returns the number of segments in block `block` of process `number`, as given in the block's head.
 #[must_use]
 pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     let process = run.process(number);
@@ -108,7 +108,7 @@ pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     block.map_or(0, |block| u64::from(block.head.segments))
 }
 
-/// Computes the stream index of each segment of a block ([`Block::streams`]). Returns the number of segments without a known stream.
+/// Computes the stream index of each segment of a block, see [`Block::streams`]. Returns the number of segments without a known stream.
 pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<StreamIx>) -> u64 {
     into.clear();
     into.reserve(columns.stream.len());

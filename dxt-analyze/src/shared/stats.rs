@@ -1,10 +1,13 @@
 //! Statistics of samples: quantiles, robust estimators, outlier scores and tests, each with its source.
 //!
 //! * Samples of up to [`EXACT_VALUES`] values keep every value. Larger samples become an HDR histogram with three significant digits: every
-//! quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so results do not depend on the order of merges.
+//!   quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so results do not depend on the order of merges.
+//! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in statistical
+//!   packages", The American Statistician 50, 1996 (the default of R and NumPy).
+//! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 //!
-//! Every function here returns a number for any float and never returns NaN. This is the only file that calls `statrs`, whose functions
-//! panic outside their domains.
+//! Every function here returns a number for any float, and never NaN. Only this file calls the crate `statrs`, whose functions panic outside
+//! their domains.
 
 use super::buckets::Buckets;
 use serde::Serialize;

@@ -73,7 +73,7 @@ pub struct Completeness {
     pub segments_end_ns: Option<u64>,
     /// Files on which a rank's segments stop before its reads or writes do: at most five, sorted by number of calls without segments, largest first.
     pub cut: Vec<Cut>,
-    /// Number of all such files, listed or not.
+    /// Number of all files on which a rank's segments stop before its reads or writes do, including those not in `cut`.
     pub cut_count: u64,
     #[serde(skip)]
     has_heat: bool,
