@@ -1,5 +1,5 @@
-//! Option `-o` of commands that read several runs: writes their tables, findings and figures as one HTML file. Figures are SVG, so the
-//! page is readable without scripts; its scripts only sort tables and change colours.
+//! Option `-o` of commands that read several runs: writes tables, findings and figures as one HTML file. Figures are SVG, so the page is
+//! readable without scripts; its scripts only sort tables and change colours.
 
 use super::built_in;
 use super::html;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use maud::html;
 
 const PAGE: &str = include_str!("../../assets/several/page.html");
-/// Scripts, in order of execution.
+/// Scripts of the page, in order of execution.
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/report/tables.js"),
@@ -22,7 +22,7 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/several/main.js"),
 ];
 
-/// Returns title and description of a command's page.
+/// Returns title and description of the page of a command.
 fn titles(subcommand: &str) -> (&'static str, &'static str) {
     match subcommand {
         "compare" => ("Two ways compared", "Differences between the runs, and which of them are significant."),
@@ -30,7 +30,7 @@ fn titles(subcommand: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes the page of `view`, if requested.
+/// Writes the page of `view` to the file named by the option `-o`, if given.
 ///
 /// # Errors
 /// Fails if the page cannot be written, or would replace another kind of file.

@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns the equivalent options of `live` if `--live` was given, else `None`.
+    /// Returns the equivalent options of `live` if `--live` was given; `None` otherwise.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
         self.live.then(|| self.of_live())
