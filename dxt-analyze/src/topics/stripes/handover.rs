@@ -1,5 +1,6 @@
-//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: those after another node wrote it last, so that the
-//! file system passes the lock between nodes, and those by the node that wrote last. A node keeps the lock until another node writes.
+//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: those before which another node wrote the stripe, so
+//! that the file system passes the lock between nodes, and those of the node that wrote last. A node keeps the lock until another node
+//! writes.
 
 use super::overlap::Write;
 use crate::model::FileId;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Minimum number of writes of each kind (with and without a lock handover) for a comparison.
 const FEWEST: u64 = 16;
-/// Minimum ratio of the geometric mean durations, with handover / without, to attribute the difference to handovers.
+/// Minimum ratio of geometric mean durations (with / without handover) for which the difference is attributed to handovers.
 const LONGER: f64 = 1.5;
 
 /// Totals over the writes of one kind (with or without a lock handover).
@@ -48,16 +49,16 @@ struct OfSize {
     kept: Kind,
 }
 
-/// Totals over the writes to contested stripes, by file and size class (power of two of their length).
+/// Totals over the writes to contested stripes, by file and by size class (base-2 logarithm of the length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 
 impl Handovers {
-    /// Adds the writes to one stripe, which must be sorted by start. `nodes` contains the node index of each process.
+    /// Adds the writes to one stripe, which must be sorted by start. `nodes` is the node index of each process.
     pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
         let of = self.0.entry(file).or_default();
         let mut last = None;
-        // Successive writes mostly have one size class, which is then looked up only once.
+        // Successive writes mostly have one size class, so it is looked up once for all of them.
         for similar in writes.chunk_by(|one, next| one.size == next.size) {
             let mut sum = OfSize::default();
             for write in similar {
@@ -73,7 +74,7 @@ impl Handovers {
         }
     }
 
-    /// Returns the time of writes before which the stripe's lock was passed between nodes, in ns; `None` if they take no longer than other
+    /// Returns the time of writes before which the stripe's lock passed between nodes, in ns; `None` if they take no longer than other
     /// writes of their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::model::ProcessId;
 
-    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; 0 and 1 are on one node.
+    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; processes 0 and 1 share a node.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
         of_sizes(passed_ns, stripes, 20)
     }
