@@ -10,26 +10,26 @@ use crate::words::common::LostOn;
 /// A finding and the calls that it explains.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What is said.
+    /// Finding; [`super::price::price`] sets its saving and severity.
     pub finding: Finding,
-    /// By how much which calls would be shorter.
+    /// Saving per cell, ns.
     pub savings: Savings,
-    /// What the run time would be shorter by besides: time in which ranks wait, ns.
+    /// Run time saved besides, in waits of ranks, ns.
     pub waiting_ns: f64,
-    /// Time of calls of MPI-IO and HDF5 outside of system calls that it explains besides, ns, summed over processes.
+    /// Explained time of MPI-IO and HDF5 calls outside of system calls, ns, summed over processes.
     pub outside_ns: f64,
-    /// Whether it says why calls take as long as they do, where others of its code only tell how they are made.
+    /// True if the finding explains why calls are long, while others of its code only describe how calls are made.
     pub says_why: bool,
-    /// Whether it is of calls that wait at storage targets for each other.
+    /// True if the calls wait for each other at storage targets.
     pub is_load: bool,
-    /// Where what it saves is not known but between two bounds: these as parts of what it says.
+    /// Bounds of an uncertain saving, as parts of it: low, high.
     pub range: Option<(f64, f64)>,
-    /// How severe it is at most: what may be needful is no more than a warning, whatever it takes.
+    /// Upper bound of the severity: `Warn` if the calls may be necessary.
     pub at_most: Severity,
 }
 
 impl Claim {
-    /// Of calls that would be shorter.
+    /// Makes a claim about calls that would be shorter.
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Slow units and single calls as findings, with what they cost the job.
+//! Findings about slow units, outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
 use super::grid::Grid;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What is slow in `grid`, and what else costs the job time, the most costly first.
+/// Returns all claims of a run, largest saving first, and the grid.
 #[must_use]
 pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Grid<'a>, Vec<Claim>) {
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
@@ -34,7 +34,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
         entry.left_ns = entry.cell.time_ns as f64;
     }
     let mut shapes = super::shape::claims(&grid, gaps);
-    // What many read of one block keeps its target busy.
+    // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
         if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
@@ -53,7 +53,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     (grid, out)
 }
 
-/// Fewer syncs meet fewer long ones, but that some take far longer than others is a matter of its own: what `contrasts` explain is none of theirs.
+/// Removes savings that `contrasts` explain from claims about syncs and metadata: fewer syncs would mean fewer outliers, but those have findings.
 fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {
@@ -69,7 +69,7 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     shapes
 }
 
-/// The claim of storage targets, by no more than they are busy for longer than others: meanwhile nobody waits for them.
+/// Limits the claim of storage targets to the time that they are busy longer than others: otherwise nobody waits for them.
 fn within_busy(grid: &Grid<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };

@@ -14,10 +14,10 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of what slow metadata calls cost from which one operation is named.
+/// Least part of the saving of slow metadata calls for an operation to be named.
 const ONE_OPERATION: f64 = 0.8;
 
-/// As a finding, with the calls that it explains.
+/// Makes a finding of a slow unit, with the calls that it explains.
 pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (unit, mut about) = named(grid, slow.unit);
@@ -64,14 +64,14 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
-/// Returns how calls of a class stand against their peers.
+/// Returns the slowdown of a class of calls.
 fn of_class(grid: &Grid<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
     SlowCalls { class: *class, op: operation(grid, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
-/// Returns who alone uses a unit, and the first of them as the subject of a finding.
+/// Returns the sole users of a unit, and the first of them as the subject of a finding.
 fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
         let (first, about) = named(grid, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
@@ -93,7 +93,7 @@ fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Times what is asked of other targets, at least, if they are targets.
+/// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
 pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(grid, &classes);
@@ -104,7 +104,7 @@ pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
     slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Targets that just the same calls reach as the slow one: each may be the slow one.
+/// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
 fn similar(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();

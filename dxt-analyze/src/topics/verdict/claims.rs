@@ -21,7 +21,7 @@ use trace_format::op::Layer;
 
 /// Least part of the time with any process in calls that would be saved if alternating ranks worked at once.
 const BY_TURNS: f64 = 0.4;
-/// As `BY_TURNS`, inside MPI-IO, where aggregators follow one another a little even in a healthy run.
+/// Like `BY_TURNS`, inside MPI-IO, where aggregators follow one another a little even in a healthy run.
 const BY_TURNS_INSIDE: f64 = 0.6;
 /// Factor by which usual calls are slower than the fastest of their peers if they wait for other calls.
 const CONTENDED: f64 = 2.0;
@@ -174,7 +174,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
         let small = |entry: &Entry| rule.counterfactual != Counterfactual::Rows || entry.size < SMALL;
-        // Other files that the finding covers are priced one by one.
+        // Other files that the finding covers are priced separately.
         let whose = |entry: &Entry| Some(entry.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
         for (_, entry) in theirs.iter().filter(|(_, entry)| small(entry)) {

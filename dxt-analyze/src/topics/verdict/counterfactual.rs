@@ -9,7 +9,7 @@ pub(super) enum Counterfactual {
     Large,
     /// One call per process, file and operation.
     Once,
-    /// As `Large`, for the part of the small calls that the finding's own cost covers.
+    /// Like `Large`, for the part of the small calls that the finding's own cost covers.
     Rows,
     /// Time at a metadata server without load.
     Quick,
@@ -17,7 +17,7 @@ pub(super) enum Counterfactual {
     Asked,
     /// All time but the finding's own cost.
     ByCost,
-    /// As `Large`, only for requests that are small in any case (below 64 KiB).
+    /// Like `Large`, only for requests that are small in any case (below 64 KiB).
     Tiny,
     /// Time if all ranks work at the same time.
     Parallel,
@@ -25,9 +25,9 @@ pub(super) enum Counterfactual {
     Spread,
     /// Without each process's wait inside MPI-IO that the finding states; small calls inside as `Large`.
     Waiting,
-    /// As `Large`, for twice the part of the calls that the finding's own cost covers: half of the calls in random order go backwards.
+    /// Like `Large`, for twice the part of the calls that the finding's own cost covers: half of the calls in random order go backwards.
     Random,
-    /// As `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
+    /// Like `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
     Apart,
     /// Duration of the fastest peers, which wait for no other call, for the part of the calls that the finding's own cost covers.
     Handover,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Part of the waiting time at targets that is in reads of the same bytes, from which all of it is attributed to them.
 const MOST: f64 = 0.5;
-/// As `MOST`, for a target that is slow by itself.
+/// Like `MOST`, for a target that is slow by itself.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Removes claims of busy targets from `causes` if most of their reads are reads of the same bytes by all ranks; that claim in `patterns` gets

@@ -1,4 +1,4 @@
-//! Long calls of several kinds that are few of each, but many in all and on several processes: a tail, not events of their own.
+//! Outliers of several classes, few of each but many in all and on several processes: one tail instead of single stalls.
 
 use super::first_calls;
 use super::once_each::once_each;
@@ -10,14 +10,14 @@ use crate::topics::causes::grid::kind_of_file::dearest;
 use crate::topics::causes::replay::Savings;
 use std::collections::BTreeSet;
 
-/// Part of what all of them cost that one call does at most: what takes more is an event beside the others.
+/// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own.
 const ONE: f64 = 1.0 / 3.0;
-/// The same that a kind of calls does at least, to be named.
+/// Least part of the excess of all outliers that a class must have to be named.
 const NAMED: f64 = 0.1;
-/// Processes that they are of, at least.
+/// Fewest processes with outliers.
 const PROCESSES: usize = 3;
 
-/// Tails that are nobody's in particular as one, if they are one, and all others.
+/// Merges tails on no unit in particular into one if they form a tail together; returns the other tails as well.
 #[must_use]
 pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     let (loose, mut out): (Vec<Tail>, Vec<Tail>) = tails.into_iter().partition(|tail| is_loose(grid, tail));
@@ -47,7 +47,7 @@ pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     out
 }
 
-/// Whether a tail is one of reads, writes or metadata calls of which nothing else is to say but how many there are.
+/// True for a tail of reads, writes or metadata calls that fits no special case.
 fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
     let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
     let whose = tail.of.is_some() || tail.at_once.is_some();
@@ -59,7 +59,7 @@ fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
         && dearest(grid, &tail.savings, |entry| entry.leaf && entry.class == tail.class).is_none()
 }
 
-/// Whether no few calls make most of it, as of a tail of one kind.
+/// True if no few calls have most of the excess.
 fn is_tail(grid: &Grid<'_>, parts: &[Tail]) -> bool {
     let mut each: Savings = parts.iter().flat_map(|tail| tail.savings.iter().copied()).collect();
     each.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -1,5 +1,5 @@
-//! Two or three calls that stalled one after another, with no quick one of their kind between them: storage was slow for a while, in which a program
-//! that seldom calls made no more calls.
+//! Two or three consecutive stalls with no fast call of their class between them: storage was slow for a while, in which the program rarely made
+//! calls.
 
 use super::tails::Tail;
 use crate::findings::{About, Code, Finding};
@@ -7,10 +7,10 @@ use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::calls as words;
 
-/// Times that the longest takes of the shortest, at most: what slows one thing slows another similar.
+/// Largest ratio of the longest stall to the shortest: one cause slows calls by similar times.
 const SIMILAR: f64 = 3.0;
 
-/// That, if it is so.
+/// Returns a claim if all stalls of the tail are consecutive.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let mut stalls: Vec<&Entry> = tail.stalls.iter().filter_map(|at| grid.entries.get(*at as usize)).collect();
