@@ -221,7 +221,7 @@ pub mod scratch {
     pub const FOLDED: usize = 4;
     /// u64: bit mask of the slots that are already in the counters, while a fold is in progress.
     pub const COUNTED: usize = 8;
-    /// u64: bit mask of the slots of the stream that is being added to its counters; 0 if no fold is in progress.
+    /// u64: bit mask of the slots of the stream whose addition to the counters began last; 0 if no fold is in progress.
     pub const COUNTING: usize = 16;
     /// Offset of the first slot in a scratch buffer, in bytes.
     pub const FIRST: usize = 32;

@@ -206,8 +206,8 @@ impl Recovered {
         self.process.streams.is_empty()
     }
 
-    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry with offset 0. `spill` must be
-    /// the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
+    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry, whose offset the caller sets.
+    /// `spill` must be the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
     ///
     /// # Errors
     /// Returns the errors of [`Encoder::region`], and [`Error::Io`] if reading from `spill` or writing to `out` fails.

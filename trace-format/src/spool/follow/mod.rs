@@ -208,7 +208,7 @@ impl Follower {
         &self.counted
     }
 
-    /// Returns the number of calls folded into counters; none of them was or will be delivered as a segment.
+    /// Returns the number of calls folded into counters, none of which is ever delivered as a segment.
     #[must_use]
     pub const fn folded(&self) -> u64 {
         self.folded
