@@ -11,7 +11,7 @@ pyo3::create_exception!(dxt, DxtError, PyException, "A trace or a log cannot be 
 pub(crate) fn raised(error: &anyhow::Error) -> PyErr {
     let words = format!("{error:#}");
     if error.downcast_ref::<UsageError>().is_some() {
-        // Options of the command line are arguments in Python, without the leading dashes.
+        // Command-line options are arguments in Python, without the leading dashes.
         return PyValueError::new_err(words.strip_prefix("--").map(str::to_owned).unwrap_or(words));
     }
     let number = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());

@@ -1,5 +1,5 @@
-//! `dump` in the output formats of Darshan's own tools, for programs that parse them; reads the Darshan log directly, without converting
-//! it.
+//! Output of `dump` in the formats of Darshan's own tools, for programs that parse these formats. Reads the Darshan log directly, without
+//! converting it to a trace.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
