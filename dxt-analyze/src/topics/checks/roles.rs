@@ -1,16 +1,16 @@
-//! Roles of streams in the pass in call order: the effect of a stream's calls on the checks.
+//! Roles of streams in the pass in call order: effects of a stream's calls on the checks.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Kind of MPI-IO call, which decides how system reads made inside it are attributed.
+/// Kind of MPI-IO call, which decides how system reads inside it are attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     Read,
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Reads inside cannot be attributed to a single call.
+    /// Call whose inner reads cannot be attributed to a single call.
     Other,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// True if another tool counted the order of these calls (sequential, consecutive).
+        /// True if Darshan counted the order of these calls (sequential, consecutive).
         reported: bool,
     },
     Sync,

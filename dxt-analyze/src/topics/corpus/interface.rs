@@ -1,6 +1,5 @@
 //! I/O interfaces that programs call, as distinguished in the Darshan paper.
 
-
 use crate::model::{Op, Run, Within};
 use crate::shared::totals::StreamTotal;
 use serde::{Deserialize, Serialize};
