@@ -1,4 +1,4 @@
-//! Folding of a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if these
+//! Folds a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if streams or profiles
 //! alternate.
 
 use crate::buffer::scratch::{SLOTS, Scratch};
@@ -9,8 +9,8 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each such pair. Too large for
-/// some threads' stacks. Valid when all zero.
+/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each (file, layer). Too large for
+/// the stacks of some threads. Valid when all zero.
 pub(super) struct Batch {
     similar: Common,
     profiles: Common,
@@ -22,15 +22,15 @@ pub(super) struct Batch {
 struct Same {
     key: u64,
     members: u64,
-    /// Bit mask of those members that are writes.
+    /// Bit mask of the members that are writes.
     writes: u64,
 }
 
-/// Groups of a batch's segments by key, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
+/// Groups of a batch's segments by key, in order of first occurrence. A hash table, since a batch may have as many streams as segments.
 struct Common {
     list: [Same; SLOTS],
     used: usize,
-    /// Hash table: index of the group in the list + 1, or 0.
+    /// Hash table: index of the group in `list` plus 1, or 0 if free.
     places: [u8; 2 * SLOTS],
 }
 
@@ -44,12 +44,12 @@ impl Common {
         self.list.get(..self.used).unwrap_or_default()
     }
 
-    /// Adds segments (bit masks `members` and `writes`) to the group of `key`; returns the group's index in the list. At most one call per
-    /// segment of the batch.
+    /// Adds segments (bit masks `members` and `writes`) to the group of `key`; returns the index of the group in `list`. May be called at
+    /// most once per segment of the batch.
     fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
         let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
         loop {
-            // Half of the places are free, so the search ends.
+            // Half of the hash table is free, so the search ends.
             let Some(number) = self.places.get_mut(place % (2 * SLOTS)) else { return SLOTS };
             if *number == 0 {
                 *number = self.used as u8 + 1;
@@ -71,15 +71,14 @@ impl Common {
 }
 
 impl Batch {
-    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and lock
-    /// are used once per group and batch, even if groups alternate. Slots are emptied only afterwards, so that each call is always in a
-    /// slot or in the counters.
+    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and the
+    /// lock are used once per group. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { similar, profiles, kinds } = self;
         let filled = waiting.filled();
         similar.empty();
         profiles.empty();
-        // A run of one stream is looked up once.
+        // Looks up a run of segments of one stream only once.
         let mut run = (StreamId(0), 0);
         for (bit, id) in waiting.streams(filled) {
             if id != run.0 && run.1 != 0 {
@@ -115,7 +114,7 @@ impl Batch {
 /// Adds the segments in the bit mask `members` to the counters of `stream`.
 fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
-    // A program that alternates over many files gives each segment of a batch a stream of its own.
+    // If a program alternates over many files, each segment of a batch may have a stream of its own.
     if members.is_power_of_two() {
         for (_, segment) in waiting.segments(members) {
             if !stream.add_one(&segment, ordered, adder) {
@@ -139,7 +138,7 @@ fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder
     }
 }
 
-/// Adds the segments in the bit mask `members`, of which `writes` are writes, to the profile of the stream's file and layer.
+/// Adds the segments in the bit mask `members`, of which those in `writes` are writes, to the profile of the stream's file and layer.
 fn profile(waiting: &Scratch, stream: &'static Stream, members: u64, writes: u64) {
     let alignment = stream.file.alignment();
     let ordered = stream.has_order();
