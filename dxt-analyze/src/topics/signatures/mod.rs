@@ -1,4 +1,4 @@
-//! I/O signatures: a description of the program's reads and writes as nested loops, from which each access can be regenerated exactly.
+//! I/O signatures: descriptions of a program's reads and writes as nested loops, from which each access can be regenerated exactly.
 //!
 //! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. User documentation: `docs/signatures.md`.
 //!

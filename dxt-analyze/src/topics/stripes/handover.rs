@@ -1,6 +1,5 @@
-//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: those before which another node wrote the stripe, so
-//! that the file system passes the lock between nodes, and those of the node that wrote last. A node keeps the lock until another node
-//! writes.
+//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: writes whose preceding write came from another node,
+//! so that the file system passes the lock between nodes, and all others. A node keeps the lock until another node writes.
 
 use super::overlap::Write;
 use crate::model::FileId;
@@ -74,8 +73,8 @@ impl Handovers {
         }
     }
 
-    /// Returns the time of writes before which the stripe's lock passed between nodes, in ns; `None` if they take no longer than other
-    /// writes of their size.
+    /// Returns the time of writes whose preceding write came from another node, in ns; `None` if they take no longer than other writes of
+    /// their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
         let clear = |of: &&OfSize| {
