@@ -1,4 +1,4 @@
-//! Reader of a file's rows, CSV or JSON lines; damaged rows are reported as such.
+//! Reader of a file's rows, CSV or JSON lines; damaged rows are reported with their line and byte offset.
 
 use super::columns::{COLUMNS, MARK, Places};
 use super::fields::Fields;
@@ -14,14 +14,15 @@ use std::path::Path;
 /// Maximum further lines that a row may span: paths with line feeds are rare.
 const MORE_LINES: usize = 8;
 
-/// Format of the rows. CSV has these columns; JSON has one object per line, whose values are put into the usual columns.
+/// Format of the rows. CSV rows have columns at the positions `places`; JSON rows are objects, one per line, whose values are put into the
+/// usual columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     places: Places,
     is_json: bool,
 }
 
-/// Returns the format of a file that begins with `head`; `None` if it is not a file of the connector.
+/// Returns the format of a file that begins with `head`; `None` if the file was not written by the connector.
 fn form(head: &[u8]) -> Option<Form> {
     let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -37,7 +38,7 @@ fn form(head: &[u8]) -> Option<Form> {
 /// Bytes at the start of a file that suffice to recognize its format.
 pub(super) const HEAD_BYTES: usize = 4096;
 
-/// True if a file that begins with `head` was written in the connector's format.
+/// Returns true if a file that begins with `head` has the connector's format.
 pub(super) fn is_known(head: &[u8]) -> bool {
     form(head).is_some()
 }
@@ -186,7 +187,7 @@ impl Rows {
     }
 }
 
-/// True if `value`, found in column `len`, is a column name instead of a number.
+/// Returns true if `value`, found in column `len`, is a column name instead of a number.
 fn is_name(value: &[u8]) -> bool {
     value.ends_with(b"len")
 }

@@ -51,7 +51,7 @@ pub struct Advice {
     written: Vec<String>,
     /// Paths of removed files, which contained outdated advice.
     removed: Vec<String>,
-    /// Advice in the order of the verdict's findings, the largest saving first.
+    /// Advice, in the order of the verdict's findings.
     advice: Vec<Item>,
     /// True if nothing is missing from the trace.
     complete: bool,

@@ -318,6 +318,7 @@ fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow
             Field::Number(number) => {
                 use std::fmt::Write as _;
                 digits.clear();
+                // Writing to a string cannot fail.
                 let _ = write!(digits, "{number}");
                 writer.write_field(&*digits)?;
             }
