@@ -1,4 +1,4 @@
-//! Maps MPI errors to errno values. The standard defines error classes, but their numbers differ between libraries. The mapping is
+//! Maps MPI errors to errno values. The MPI standard defines error classes, but their numbers differ between libraries. The mapping is
 //! documented in docs/coverage.md and never changes, so that traces are comparable across MPI libraries.
 
 use super::abi::Abi;

@@ -19,7 +19,7 @@ pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 const BUCKETS: usize = 1 << 14;
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for File {}
 
 static FILES: Table<File> = Table::new();
@@ -33,12 +33,12 @@ pub(super) fn prepare(files: usize) {
     layouts::prepare(files / 4, files * 128);
 }
 
-/// Returns the memory needed for names, as a multiple of the plain names: anonymized names are stored too if anonymization is on.
+/// Returns the factor by which names need more memory: 3 if anonymization is on, since anonymized names are stored too, else 1.
 fn names_per_file() -> usize {
     if anonymize::is_on() { 3 } else { 1 }
 }
 
-/// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
+/// Returns a file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
 fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
         return Some(path);
@@ -46,9 +46,9 @@ fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Reserves address space as [`prepare`] does, for counters mode: for `limit` files, and one condensed record for all other files.
+/// Reserves address space like [`prepare`], for counters mode: for `limit` files, and one condensed record for all other files.
 pub(super) fn prepare_counters(limit: usize) {
-    // Spare records: threads that find the same new file at the same time may each create one.
+    // Reserve spare records: threads that find the same new file at the same time may each create a record.
     FILES.prepare(limit + 64);
     PATHS.prepare(limit * 256 * names_per_file());
     layouts::prepare(limit * 2, limit * 256);
@@ -57,8 +57,8 @@ pub(super) fn prepare_counters(limit: usize) {
     }
 }
 
-/// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is none: in
-/// trace mode, unless the job's budget is spent.
+/// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is no condensed
+/// record: in trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     let is_spent = super::is_over_budget();
     if is_spent && others::condensed().is_none() {
@@ -108,7 +108,7 @@ pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// Returns the record of the file at `path`, created if absent. If it does not fit, returns the condensed record for all other files
+/// Returns the record of the file at `path`, created if absent. If there is no room, returns the condensed record for all other files
 /// (counters mode, spent budget) or `None`.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
@@ -121,7 +121,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// Stores `identity` in the file's record if it was unknown, and then writes the file to the spool's journal again.
+/// Stores `identity` in the file's record if the identity was unknown, and then writes the file to the spool's journal again.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -141,7 +141,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
         if FILES.len() > others::limit() {
             return None;
         }
-        // Two threads may create the same file; the one that loses the exchange leaves an unused record behind.
+        // Two threads may create the same file; the thread that loses the exchange leaves an unused record behind.
         let (real_path, reported) = match made {
             Some(file) => (file.real_path, file.reported),
             None => {
@@ -165,7 +165,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
             next: head,
         })?;
         made = Some(file);
-        // Journaled before any thread can find the file: a process killed while using it leaves segments that refer to it.
+        // Write to the journal before any thread can find the file: a process killed while using the file leaves segments that refer to it.
         note(file);
         let new = std::ptr::from_ref(file).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -204,7 +204,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Resets the files' access counts of segments that were replaced by counters.
+/// Resets the files' access counts of segments that were folded into counters.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

@@ -213,13 +213,13 @@ hooks! { LIBURING, missing = Missing::ANSWER;
     /// Wraps io_uring_setup(2), exported by liburing 2.3 and later.
     [io_uring_setup](entries: c_uint, about: *mut c_void) -> c_int
         = |real| setting_up(about, || by_library(|| real(entries, about))) as c_int;
-    /// io_uring_enter(2), exported by liburing 2.3 and later.
+    /// Wraps io_uring_enter(2), exported by liburing 2.3 and later.
     [io_uring_enter](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask))) as c_int;
-    /// io_uring_enter(2) with a size argument, exported by liburing 2.3 and later.
+    /// Wraps io_uring_enter(2) with a size argument, exported by liburing 2.3 and later.
     [io_uring_enter2](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void, bytes: usize) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask, bytes))) as c_int;
-    /// io_uring_register(2), exported by liburing 2.3 and later.
+    /// Wraps io_uring_register(2), exported by liburing 2.3 and later.
     [io_uring_register](ring: c_uint, what: c_uint, argument: *const c_void, count: c_uint) -> c_int
         = |real| registering_any(ring as c_int, what, argument, count, || by_library(|| real(ring, what, argument, count))) as c_int;
     [io_uring_unregister_files](ring: *mut LibraryRing) -> c_int
