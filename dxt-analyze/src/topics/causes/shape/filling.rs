@@ -1,4 +1,4 @@
-//! Reads that only serve writes of less than a block.
+//! Reads that only complete blocks of which writes change a part.
 
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
@@ -9,12 +9,12 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Bytes of a file that is a block or less: what is read of it is what is written.
+/// Size of a file, bytes, up to which it is one block that is read to be rewritten.
 const ONE_BLOCK: u64 = 4096;
-/// Octave of the longest reads that fill the rest of a block: 64 KiB.
+/// Largest size octave of reads that complete a block: below 128 KiB.
 const BLOCK: u8 = 17;
 
-/// What they cost.
+/// Returns one claim about such reads in all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
@@ -23,18 +23,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }))
 }
 
-/// Reads that fill up blocks that are written in part.
+/// Reads that complete partly written blocks.
 #[derive(Clone, Debug)]
 struct Filling {
-    /// Such reads, and the writes beside them.
+    /// Number of such reads.
     reads: u64,
-    /// See above.
+    /// Number of writes to the same files.
     writes: u64,
-    /// What whole blocks would save.
+    /// Savings of writing whole blocks.
     savings: Savings,
 }
 
-/// Small reads, about one or two for each write of the same process on the same file.
+/// Finds files where a process makes about one or two small reads per write and no larger reads.
 fn filling(grid: &Grid<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! HDF5 files that a process opens again and again: each time their metadata are read anew.
+//! HDF5 files that a process opens repeatedly: HDF5 rereads their metadata each time.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
@@ -10,12 +10,12 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Times that a process opens a file, at least.
+/// Fewest opens of a file by a process.
 const AGAIN: u64 = 10;
-/// Octave of the longest read that is of metadata: below 16 KiB.
+/// Largest size octave of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;
 
-/// The file that it costs most on.
+/// Returns a claim about the file with the largest saving.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();

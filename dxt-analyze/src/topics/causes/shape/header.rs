@@ -1,4 +1,4 @@
-//! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
+//! A header, index or record count that is rewritten after each record: half of the writes, and a seek back and forth for each.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId, Within};
@@ -9,17 +9,17 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times that it is written, at least.
+/// Fewest writes of the header.
 const AGAIN: u64 = 8;
-/// Times that its bytes are written, at least.
+/// Least number of times that the header's bytes are written.
 const TIMES: f64 = 4.0;
-/// Its bytes at most, and of all that is written elsewhere.
+/// Largest header, bytes, and largest part of the bytes of other writes.
 const SMALL: u64 = 64 << 10;
 const PART: f64 = 0.25;
-/// How many of its writes there are for each of another, at least and at most.
+/// Smallest and largest number of header writes per other write.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
-/// Writes of one octave.
+/// Writes of one size octave.
 #[derive(Clone, Copy, Debug)]
 struct Writes {
     calls: u64,
@@ -27,7 +27,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes by octave, as many as slots tell apart.
+/// Writes by size octave and time window.
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {
@@ -41,7 +41,7 @@ impl Writes {
     }
 }
 
-/// What a process writes again and again between others.
+/// A range that a process rewrites between other writes.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     size: u8,
@@ -50,7 +50,7 @@ struct Header {
     others: u64,
 }
 
-/// Those of an octave that lie where most of its short ones do, together, and how many of it lie elsewhere, with their bytes.
+/// Merges the writes of a size octave that overlap its most frequent short range; also returns calls and bytes of the octave's other writes.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
@@ -69,7 +69,7 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     Some((mine, elsewhere.0, elsewhere.1))
 }
 
-/// That of a file by one process.
+/// Returns the header that one process writes to a file.
 fn header(sizes: &Sizes) -> Option<Header> {
     let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
     let (size, (mine, mut calls, mut bytes)) =
@@ -83,14 +83,14 @@ fn header(sizes: &Sizes) -> Option<Header> {
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
-/// Of all files together.
+/// Returns one claim about all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let counts = |entry: &Entry| {
         let own = grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
         entry.leaf && own && entry.class == Class::Write && entry.cell.range.0 < entry.cell.range.1
     };
-    // Of a file that is written anew again and again each has a header.
+    // A file that is rewritten whole has its header written each time: not counted.
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Open) {
         add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);

@@ -1,4 +1,4 @@
-//! Small calls of MPI-IO that ranks make one at a time on files they share: collective ones would put the pieces of all ranks together.
+//! Small independent MPI-IO calls of ranks on files that they share: collective calls would combine the pieces of all ranks.
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
@@ -10,9 +10,9 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Octave of the longest small call: less than 256 KiB.
+/// Largest size octave of a small call: below 256 KiB.
 const SMALL: u8 = 18;
-/// Calls of a file at least, on the mean over the ranks that make them.
+/// Fewest calls on a file, mean over the ranks that make them.
 const CALLS: u64 = 8;
 
 /// Calls on a file.
@@ -26,7 +26,7 @@ struct Found {
     ranks: BTreeSet<ProcessId>,
 }
 
-/// Of reads and of writes, all files together.
+/// Returns a claim for reads and one for writes, over all files.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()

@@ -1,5 +1,5 @@
-//! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
-//! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
+//! Stragglers at collective MPI-IO and HDF5 calls, for which all others wait. Lateness = time since the rank's previous collective call, without
+//! its other I/O calls, minus the first quartile over ranks: waits before that call do not count.
 
 use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Finding};
@@ -12,14 +12,14 @@ use crate::topics::causes::reading::phases::Gaps;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Share of all that late ranks cost that these must cost to be those who are late.
+/// Least share of the cost of all last arrivals that the stragglers must have.
 const MOSTLY: f64 = 0.5;
-/// Part of the lateness that a rank's own calls may be, from which it is not known to compute for longer.
+/// Part of the lateness that a rank's own calls may explain, from which it is not known to compute longer.
 const MAY_BE: f64 = 0.5;
-/// Fewest collective calls that they come last to: once is an event.
+/// Fewest collective calls at which they arrive last: once is an event.
 const FEWEST: usize = 2;
 
-/// Those that cost most. Each group of ranks by itself: those of several are late at the same time.
+/// Returns the claim with the largest cost. Groups of ranks are examined separately, since stragglers of several groups are late at the same time.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();
@@ -33,14 +33,15 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
 }
 
-/// The same where a part of all ranks meets in MPI's own calls. The others wait for that where all meet, and for no longer than they do there.
+/// Returns the claim for a group that is a part of all ranks, in MPI's own calls. Its cost is limited to the wait of the other ranks at
+/// synchronization points of all ranks.
 fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
     if !often || found.may_be_chance(sync_points) {
         return None;
     }
-    // What their I/O takes longer than that of the group is in the time between.
+    // Excess I/O of the stragglers over their group is part of the time between calls.
     let mut of: BTreeMap<ProcessId, f64> = who.iter().map(|process| (*process, 0.0)).collect();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         if let Some(ns) = of.get_mut(&entry.process) {
@@ -67,11 +68,11 @@ fn of_group(grid: &Grid<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         return by_turns(sync_points).map(|of| of.claim(words::Place::Calls, sync_points.len()));
     }
-    // Somebody is the last each time.
+    // At each synchronization point some rank is last.
     if found.may_be_chance(sync_points) && found.saves_ns < matters_ns(grid) {
         return None;
     }
-    // What a log tells of without saying when may lie in the time between calls.
+    // Calls that a log reports without their time may lie in between.
     let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
     if own_calls >= found.saves_ns * MAY_BE {
         return None;
@@ -85,19 +86,19 @@ fn of_group(grid: &Grid<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// What chance may cost at most to be reported, ns of the run time.
+/// Returns the cost, ns of run time, from which stragglers are reported even if they may be last by chance.
 pub fn matters_ns(grid: &Grid<'_>) -> f64 {
     grid.run.length_ns() as f64 * grid.run.thresholds.io_matters_share
 }
 
-/// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.
+/// Returns the time of a process's calls whose place in time a log does not tell, ns: only reads and writes have segments in a log.
 fn unplaced_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
     let counts =
         |entry: &&Entry| entry.process == process && entry.leaf && !matches!(entry.class, Class::Read | Class::Write);
     if grid.run.was_log() { grid.entries.iter().filter(counts).map(|entry| entry.left_ns).sum() } else { 0.0 }
 }
 
-/// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.
+/// Returns the lateness at each call of one operation on one file for which all ranks have a known gap.
 fn sync_points(of: &Gaps) -> Vec<SyncPoint> {
     let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
     let sync_point = |number: usize| {

@@ -1,4 +1,4 @@
-//! File locks that ranks wait for: a lock that nobody holds is taken at once.
+//! Waits for file locks: a free lock is granted at once.
 
 use crate::findings::{Code, Reason};
 use crate::model::{Class, FileId};
@@ -8,16 +8,16 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time that a lock takes that nobody holds, ns: a round trip to a lock server.
+/// Time to take a free lock, ns: a round trip to a lock server.
 const FREE_NS: f64 = 200_000.0;
 
-/// Writes for each read, at least, where nothing is read to be written.
+/// Fewest writes per read for reads not to serve writes (data sieving).
 const FEW_READS: u64 = 4;
 
-/// In the names of the hidden files that hold shared file pointers (ROMIO).
+/// Part of the names of hidden files with shared file pointers (ROMIO).
 const POINTER_FILE: &str = ".shfp.";
 
-/// Of locks that the program takes, and of those that MPI-IO takes.
+/// Returns a claim for the program's locks and one for those of MPI-IO.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
@@ -47,7 +47,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     out
 }
 
-/// Whether MPI-IO locks what it reads or writes, whatever that is (atomic mode, NFS): data sieving, which locks too, reads what it will write.
+/// True if MPI-IO locks around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it will write.
 fn around_each_call(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     let files: BTreeSet<FileId> =
         savings.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.file)).collect();
@@ -60,7 +60,7 @@ fn around_each_call(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     each && (reads <= writes / FEW_READS || writes == 0)
 }
 
-/// Whether most of the waiting is for a shared file pointer.
+/// True if most of the waiting is for a shared file pointer.
 fn for_shared_pointer(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     let is = |index: u32| {
         let entry = grid.entries.get(index as usize);
@@ -70,7 +70,7 @@ fn for_shared_pointer(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
-/// What waiting for locks costs: those that the program takes, and those that MPI-IO takes.
+/// Returns the number of locks taken by the program, or inside MPI-IO, and their time beyond that of free locks.
 fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
     let mut savings = Savings::new();

@@ -1,5 +1,5 @@
-//! A rank that is in calls for far longer than the others, who have less to do or nothing and wait: log lines of rank 0, a file that one reads for
-//! all. By time, where bytes say nothing.
+//! A rank that is in calls far longer than the others, which have less to do and wait: log lines of rank 0, a file that one rank reads for all.
+//! Measured by time, as bytes may not show it.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
@@ -9,12 +9,12 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times the mean of the others that it takes at least.
+/// Least ratio to the mean of the others.
 const LONGER: f64 = 2.0;
 /// Fewest ranks.
 const FEWEST: u64 = 3;
 
-/// Of reads, writes, syncs and the rest.
+/// Returns a claim per class.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let ranks = grid.run.ranks();
@@ -26,7 +26,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 }
 
 fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
-    // Inside MPI-IO few ranks do the work of all by design.
+    // Inside MPI-IO, few ranks do the I/O of all by design.
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
     let (mut by, mut of_phase, mut of_rank) =
         (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());

@@ -1,5 +1,4 @@
-//! Small files that a process writes anew again and again: a state, an index, a log that is kept as a whole. Each time all of it goes to storage,
-//! however little of it has changed.
+//! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have changed.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
@@ -10,16 +9,16 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times that it is opened and written, at least.
+/// Fewest times that the file is opened and written.
 const AGAIN: u64 = 16;
-/// Times that its bytes are written, at least: of a file that grows all the time half of what it is opened.
+/// Least number of times that the file's bytes are written: a file that grows steadily is written half as often as opened.
 const TIMES: f64 = 6.0;
-/// Bytes of a file that is a state rather than a checkpoint.
+/// Largest file, bytes, that is a state rather than a checkpoint.
 const SMALL: u64 = 16 << 20;
-/// How many times it would be written in place of each [`AGAIN`].
+/// Number of writes that would replace [`AGAIN`] of them.
 const SELDOM: f64 = 1.0;
 
-/// What a process does with a file.
+/// Use of a file by a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
@@ -28,7 +27,7 @@ struct Use {
     until: u64,
 }
 
-/// The file that it costs most on.
+/// Returns a claim about the file with the largest cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let counts =

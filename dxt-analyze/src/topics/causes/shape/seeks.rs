@@ -1,4 +1,4 @@
-//! Seeks by what they cost: of a C stream each throws the buffer away, so that the next read or write goes to storage for a whole one.
+//! Expensive seeks: a seek in a C stream discards the buffer, so that the next access moves a whole buffer again.
 
 use crate::findings::Code;
 use crate::shared::totals::add;
@@ -8,12 +8,12 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::{Layer, OpClass};
 
-/// Fewest seeks.
+/// Fewest seeks to report.
 const MANY: u64 = 100;
-/// What a seek takes that only sets a position, ns.
+/// Time of a seek that only sets a position, ns.
 const FREE_NS: f64 = 1_000.0;
 
-/// Those of all files.
+/// Returns one claim about all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let op = |entry: &Entry| grid.stream(entry).map(|stream| grid.run.op(stream));

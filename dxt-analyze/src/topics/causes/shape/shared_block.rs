@@ -1,4 +1,4 @@
-//! A small block of a file that many ranks read: a header, or a table that each of them looks up.
+//! A block of a file that many ranks read: a header, or a table that each rank looks up.
 
 use super::behind_block;
 use crate::findings::{About, Code, Finding};
@@ -10,32 +10,32 @@ use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest reads that are looked at, as an octave: 64 KiB.
+/// Largest size octave of small reads: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest processes that read it.
+/// Fewest processes that read the block.
 const FEWEST: usize = 8;
-/// Reads that fit into what is read by all.
+/// Largest block, in mean reads.
 const BLOCKS: u64 = 8;
-/// Bytes of a block that each process reads piece by piece, at most; and part of it that each does on the mean.
+/// Largest block, bytes, that each process reads in pieces, and least part of it that a process reads on average.
 const LARGEST: u64 = 4 << 20;
 const WHOLE: f64 = 0.8;
 
-/// A block that many read.
+/// A block that many processes read.
 #[derive(Clone, Debug)]
 pub struct SharedBlock {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Its bytes.
+    /// First byte and end of the block.
     pub range: (u64, u64),
-    /// Processes that read it, and how often.
+    /// Number of processes that read it.
     pub processes: usize,
-    /// See above.
+    /// Number of reads.
     pub calls: u64,
-    /// What one reader that hands it on would save.
+    /// Savings if one process reads it and passes it on.
     pub savings: Savings,
 }
 
-/// What is said of one.
+/// Makes the claim about a block.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
@@ -45,7 +45,7 @@ pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     Claim::new(Finding::new(Code::COMMON_READS, words), block.savings)
 }
 
-/// Blocks that at least half of the processes read: by small reads, or by longer ones of just the same bytes.
+/// Returns blocks that at least half of the processes read, by small reads or by longer reads of exactly the same bytes.
 #[must_use]
 pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
@@ -63,7 +63,7 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-/// Reads of one file that may be of one block: octave of their length, and of longer ones their bytes.
+/// Reads that may be of one block: file, size octave, and, for longer reads, their range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
 fn similar(entry: &Entry) -> Option<Common> {
@@ -76,10 +76,10 @@ fn similar(entry: &Entry) -> Option<Common> {
     (small || the_same).then_some((entry.file, entry.size, (!small).then_some((from, until))))
 }
 
-/// Part of what queues that reads of one block are, from which the others wait for these.
+/// Least part of a queue's savings in reads of one block, for the others to wait behind these.
 const OF_BLOCK: f64 = 0.5;
 
-/// Whether a queue is one of reads of a block that all want, and of what waits behind them.
+/// True if a queue consists of reads of one of the blocks and of calls behind them.
 pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {
@@ -97,7 +97,7 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
     });
     let length = range.1 - range.0;
     let by_each = bytes as f64 / processes.len().max(1) as f64;
-    // What HDF5 reads of its own is reported as that.
+    // Reads that HDF5 makes itself are reported as HDF5's.
     let in_hdf5 = of().any(|entry| grid.stream(entry).is_some_and(|stream| stream.in_hdf5));
     let whole = length <= LARGEST && by_each >= length as f64 * WHOLE && !in_hdf5;
     if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {

@@ -1,5 +1,5 @@
-//! C streams whose buffer is small for the storage beneath: every few hundred or thousand bytes one call empties or fills it, and takes as long as a request, while
-//! those between only copy.
+//! C streams with small buffers: a call that fills or flushes the buffer, every few hundred or thousand bytes, takes as long as a request, while
+//! the calls between only copy.
 
 use super::put_together::saved_ns;
 use crate::findings::{About, Code};
@@ -11,18 +11,18 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
-/// Calls that empty or fill a buffer at least.
+/// Fewest calls that fill or flush a buffer.
 const FEWEST: u64 = 32;
-/// Bytes that move from one to the next at most: more is a buffer that somebody has chosen.
+/// Most bytes between two such calls: a larger buffer was chosen by somebody.
 const SMALL: u64 = 64 << 10;
-/// Part of the time that is in such calls, at least.
+/// Least part of the time in such calls.
 const MOST: f64 = 0.8;
-/// Part of the longest of them that they take on the mean, at least.
+/// Least mean duration of such calls, as a part of the longest.
 const SIMILAR: f64 = 1.0 / 16.0;
-/// Octave of the longest requests that a stream's buffer takes in.
+/// Largest size octave of requests that fit a stream's buffer.
 const BUFFERED: u8 = 16;
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| claim(grid, class)).collect()
@@ -44,7 +44,7 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         longest = longest.max(entry.cell.longest_ns);
     }
     let each = bytes / far.max(1);
-    // Else few are long, and the rest are a little longer than a copy.
+    // Otherwise a few calls are long, and the rest little longer than a copy.
     let similar = in_far / far.max(1) as f64 >= longest as f64 * SIMILAR;
     if !similar || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
         return None;

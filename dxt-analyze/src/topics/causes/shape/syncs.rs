@@ -1,4 +1,4 @@
-//! Syncs: after every few writes, or few that take long.
+//! Syncs: many, after every few writes, or few that take long.
 
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId, StreamIx};
@@ -10,12 +10,12 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Writes per sync from which on syncs are few.
+/// Most writes per sync for syncs to be many.
 const PER_SYNC: u64 = 4;
-/// Syncs of a file without writes from which they are many.
+/// Fewest syncs of a file without writes to be many.
 const MANY: u64 = 16;
 
-/// Both.
+/// Returns claims about many syncs and about long ones.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     after_writes(grid).into_iter().chain(that_are_long(grid)).collect()
@@ -36,16 +36,16 @@ fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     }))
 }
 
-/// Syncs and the writes that they follow.
+/// Syncs after every few writes.
 #[derive(Clone, Debug)]
 struct Syncs {
-    /// How many.
+    /// Number of syncs.
     syncs: u64,
     /// Writes to the same files.
     writes: u64,
-    /// Files.
+    /// Number of files.
     files: usize,
-    /// What one sync of each process on each file would save.
+    /// Savings if each process synced each file once.
     savings: Savings,
 }
 
@@ -59,7 +59,7 @@ fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Savings {
     theirs.map(|(index, entry)| (index, entry.left_ns * (1.0 - 1.0 / all(entry)))).collect()
 }
 
-/// Files that are synced for every few writes.
+/// Finds files with a sync for every few writes.
 fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
     let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
@@ -80,18 +80,18 @@ fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
     (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), savings })
 }
 
-/// Syncs that are few, and take much of the time in calls.
+/// Syncs that take much of the time in calls.
 #[derive(Clone, Debug)]
 struct LongSyncs {
-    /// How many.
+    /// Number of syncs.
     syncs: u64,
     /// Time in them, ns.
     time_ns: f64,
-    /// What would be saved without.
+    /// Savings without the syncs.
     savings: Savings,
 }
 
-/// Those of all files, if they take at least `share` of the time in calls.
+/// Returns the syncs of all files if they take at least `share` of the time in calls.
 fn long_syncs(grid: &Grid<'_>, share: f64) -> Option<LongSyncs> {
     let all: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum();
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == Class::Sync);

@@ -1,4 +1,4 @@
-//! The ranks for which all others wait where they meet: one, or several that are late together, as those of a slow node are.
+//! Stragglers, for which all others wait at synchronization points: one rank, or several that are late together, such as those of a slow node.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{ProcessId, Run};
@@ -8,34 +8,34 @@ use crate::topics::causes::grid::weighted_quantile;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the lateness of the latest that divides those that are late from all others, at least.
+/// Least gap between the lateness of stragglers and of the others, as a part of the largest lateness.
 const APART: f64 = 0.5;
-/// Part of what all late ones cost from which the latest is reported alone.
+/// Part of the stragglers' joint cost from which the latest is reported alone.
 const ALONE: f64 = 0.5;
-/// Part of the longest lateness from which a rank is late to a sync_point: between calls of one burst nobody is.
+/// Least lateness that counts, as a part of the largest: between calls of one burst, nobody is late.
 const LATE: f64 = 0.1;
-/// Probability from which it may be chance who comes last.
+/// Probability from which ranks may be last by chance.
 const CHANCE: f64 = 0.01;
-/// Most ranks that are called by their numbers.
+/// Most ranks that are named by number.
 const NAMED: usize = 6;
 
-/// Ranks that come to one synchronization point, each with its time: who has the longest comes last, ns.
+/// Ranks at a synchronization point, each with its time, ns: the rank with the longest arrives last.
 pub type SyncPoint = Vec<(ProcessId, f64)>;
 
-/// Who is late.
+/// Stragglers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Late {
-    /// Indices into [`crate::model::Run::processes`], in order; at most half of all.
+    /// Indices into [`crate::model::Run::processes`], ascending; at most half of all.
     pub processes: Vec<ProcessId>,
-    /// By synchronization point that one of them came last to by a good deal: its number, the time of who came last, and what is usual there, ns.
+    /// By synchronization point at which one of them arrives last by far: its number, the time of the last rank, and the usual time, ns.
     pub last: Vec<(usize, f64, f64)>,
-    /// What all others would not have waited, ns of the run time.
+    /// Time that all others would not have waited, ns of run time.
     pub saves_ns: f64,
-    /// The same of whoever comes last to each synchronization point.
+    /// Time that all others wait for the last rank of each synchronization point beyond the second to last, ns.
     pub all_ns: f64,
 }
 
-/// Those that cost most, if they stand apart from all others.
+/// Returns the ranks with the largest cost, alone or as a group clear of all others.
 #[must_use]
 pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let usual: Vec<f64> = sync_points.iter().map(usual).collect();
@@ -53,7 +53,7 @@ pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let processes = |many: usize| order.iter().take(many).map(|(process, _)| *process).collect::<BTreeSet<_>>();
     let alone = saved(sync_points, &processes(1));
     let together = processes(many);
-    // Where nobody comes late, as behind each burst of calls, nobody holds up anybody.
+    // Synchronization points where nobody is late, as after each burst of calls, do not count.
     let behind: Vec<f64> =
         sync_points.iter().zip(&usual).map(|(sync_point, usual)| first(sync_point) - usual).collect();
     let most = behind.iter().copied().fold(0.0, f64::max);
@@ -77,22 +77,22 @@ pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
 }
 
-/// Times that the last comes later than the one before it, against that one's own lateness, from which it alone holds up all.
+/// Least ratio of the last rank's lead over the second to the second's lateness, for the last alone to block all.
 const BY_FAR: f64 = 3.0;
-/// Part of the synchronization points that somebody holds up which several hold up together, at least: of few ranks two are late together by chance.
+/// Least part of the synchronization points with a straggler at which several are late together: of few ranks, two are by chance.
 const MOSTLY: f64 = 0.6;
-/// Part of the synchronization points that somebody holds up, at least, and different ranks that do.
+/// Least part of the synchronization points with one rank late by far, and fewest such ranks.
 const OFTEN: f64 = 0.4;
 const SEVERAL: usize = 3;
 
-/// Ranks of which one is late each time, but not the same.
+/// Different ranks that are late, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByTurns {
-    /// SyncPoints that one rank came to by far later than all others, and how many ranks did so.
+    /// Number of synchronization points at which one rank is late by far.
     pub sync_points: u64,
-    /// See above.
+    /// Number of ranks that are late.
     pub ranks: usize,
-    /// What all others waited there, ns of the run time.
+    /// Time that all others wait there, ns of run time.
     pub waits_ns: f64,
 }
 
@@ -106,7 +106,7 @@ impl ByTurns {
     }
 }
 
-/// That, if it is so at many of the synchronization points.
+/// Returns the alternating stragglers, if there are many such synchronization points.
 #[must_use]
 pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
@@ -123,18 +123,18 @@ pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     is.then_some(ByTurns { sync_points: count, ranks: who.len(), waits_ns })
 }
 
-/// What is usual at a synchronization point.
+/// Returns the usual time at a synchronization point, ns.
 fn usual(sync_point: &SyncPoint) -> f64 {
     first_quartile(&sync_point.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
 }
 
-/// The first quartile, since up to half of all may be late; 0 of none.
+/// Returns the first quartile, since up to half of all may be late; 0 without values.
 pub fn first_quartile(values: &[f64]) -> f64 {
     let mut similar: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
     weighted_quantile(&mut similar, 0.25).unwrap_or_default()
 }
 
-/// SyncPoints that at least half of `who` come to behind all others, the last of them by [`LATE`] of what it took at most.
+/// Counts synchronization points at which at least half of `who` arrive after all others and cost at least [`LATE`] of the largest cost.
 fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     let together = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
@@ -146,7 +146,7 @@ fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     one.iter().zip(sync_points).filter(|(ns, sync_point)| **ns > most * LATE && together(sync_point)).count()
 }
 
-/// What the last one waits less if `who` come with the last of all others, ns.
+/// Returns the time saved if `who` arrived with the last of all others, ns.
 fn saved(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> f64 {
     let of = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
@@ -172,8 +172,8 @@ fn second(sync_point: &SyncPoint) -> f64 {
 }
 
 impl Late {
-    /// Whether they may have come last so often by chance, where each of the ranks is the last as likely as any other: of their synchronization points to which somebody
-    /// comes about as late, in which one must be.
+    /// True if these ranks may be last so often by chance, if any rank is equally likely to be last. Counts synchronization points where the last
+    /// is about as late.
     #[must_use]
     pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
@@ -186,7 +186,7 @@ impl Late {
         binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
     }
 
-    /// Returns the ranks as facts for words, of so many synchronization points at which they cost the others `saves_ns`, and for programs.
+    /// Returns the ranks as facts for words and for programs. `sync_points`: number of all; `saves_ns`: cost for the others.
     #[must_use]
     pub(crate) fn named(&self, run: &Run, sync_points: usize, saves_ns: f64) -> (words::Late, About) {
         let (name, one, about) = self.name(run);
@@ -224,7 +224,7 @@ impl Late {
 mod tests {
     use super::*;
 
-    /// SyncPoints of ranks that come so long after the last one.
+    /// Synchronization points of ranks with the given lateness, ns.
     fn sync_points(all: &[&[f64]]) -> Vec<SyncPoint> {
         let of = |times: &&[f64]| (0..).map(ProcessId).zip(times.iter().copied()).collect();
         all.iter().map(of).collect()
@@ -253,7 +253,7 @@ mod tests {
         let of = [5.0, 50.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
         let found = late(&sync_points(&[&of, &of])).expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1), ProcessId(3)], 2.0 * 46.0));
-        // Of two that are late by far and by little, the first alone.
+        // One is late by far and one by little: the first alone.
         let of = [5.0, 100.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
         assert_eq!(late(&sync_points(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
     }
