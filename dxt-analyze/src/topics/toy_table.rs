@@ -1,4 +1,4 @@
-//! Table with a single topic, which shows all that a topic needs: a folder and a row. Used by tests.
+//! Table with a single topic for tests, which shows everything that a topic needs: a folder and a row.
 
 use super::toy;
 use crate::exit::Exit;

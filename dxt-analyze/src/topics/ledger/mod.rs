@@ -21,5 +21,5 @@ pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
 pub use view::ledger as run;
 
-/// Codes of findings that this topic reports: none.
+/// Codes of findings that `ledger` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
