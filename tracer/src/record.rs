@@ -203,8 +203,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the call as operation `op` on the HDF5 data set `set`, with end time `end` in clock ticks. `transfer` describes the data
-    /// moved, if any.
+    /// Records the call as operation `op` on the HDF5 data set `set`, with end time `end` in clock ticks. `transfer`: data moved, if any.
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let thread = tls::current_now();
         let within = within(thread);
@@ -230,8 +229,7 @@ impl Call {
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
     }
 
-    /// Records the time from the start of this call until `end` as blocked in submitting or completing an asynchronous operation on `file`.
-    /// `op` is of class Wait.
+    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait.
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.end_at(end, file, op, NO_OFFSET, 0);
     }
@@ -270,8 +268,7 @@ fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
-/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call, which keeps the lowest offset. For a shared file pointer this is
-/// the only way to learn the offset.
+/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call: the lowest is the only way to learn a shared file pointer's offset.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     let moves_data = op.is_data() && offset >= 0 && thread.mpi_file.get() == std::ptr::from_ref(file).addr();
@@ -296,8 +293,7 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
     }
     // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; the slot is aligned and valid for any bits.
     unsafe { Slot::at(slot) }.fill(&segment);
-    // Read the state last: a thread that changed the state and issued a barrier either sees the segment, or this read sees its change
-    // (`gate::barrier`).
+    // Read the state last: a thread that changes the state and then issues a barrier sees the segment, or this read sees its change.
     compiler_fence(Ordering::SeqCst);
     if !state::is_plain() {
         once_more(slot);
@@ -332,8 +328,7 @@ fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// Returns the address of the next segment slot if `lane`, a thread's write position, has no chunk or a full chunk; 0 if there is no
-/// memory. `slot` is the previous position.
+/// Returns the address of the next segment slot of `lane`, which has no chunk or a full one; 0 without memory. `slot`: previous position.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {

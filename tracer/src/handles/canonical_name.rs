@@ -1,9 +1,9 @@
 //! Finds the canonical name of a file just opened without asking the kernel, if the name is certain. Traces contain file names as the
 //! kernel reports them, without symbolic links; asking the kernel through proc(5) takes longer than opening the file.
 //!
-//! A name is *plain* if no component is a symbolic link. A plain name equals the kernel's name, since each `..` leads back to the previous
-//! directory. A single openat2(2) that must not follow links verifies that a name is plain (Linux 5.6). The call opens nothing: it demands
-//! a directory, and so fails at the file itself.
+//! A name is *plain* if no component is a symbolic link. It then equals the kernel's name, since each `..` leads back to the previous
+//! directory. One openat2(2) that must not follow links verifies this (Linux 5.6); it demands a directory, so it opens nothing and fails at
+//! the file.
 //!
 //! A cached name is reused only while nothing can have changed the answer:
 //! * this process has not changed names (rename, symlink, mount and the like), nor waited for a child that may have: [`changed`];

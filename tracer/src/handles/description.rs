@@ -32,8 +32,7 @@ pub(crate) enum Position {
 pub(crate) struct Placed {
     /// Offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
-    /// Bits of [`stream_flags`] for the call. One bit marks the offset as an estimate: others may have moved the position, or the end of
-    /// the file, before the kernel was asked.
+    /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: others may have moved the position or the end of the file.
     pub(crate) marks: u8,
 }
 
@@ -117,8 +116,7 @@ pub(super) fn nowhere() -> &'static Description {
 /// True once a call may have moved the position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Marks all file positions as uncertain, because a call may have moved any of them. From now on the tracer asks the kernel for positions,
-/// and records offsets as estimates.
+/// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {
@@ -239,8 +237,7 @@ impl Description {
         used.is_plain() && !self.others.load(Ordering::Relaxed)
     }
 
-    /// True if a position reported by a C stream is only an estimate: others move the position too, or (for `writes`) the bytes are
-    /// appended when the stream's buffer is flushed.
+    /// True if a C stream's position is only an estimate: others move it too, or (for `writes`) the flushed bytes will be appended.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
         self.others.load(Ordering::Relaxed) || writes && self.appends()

@@ -1,6 +1,5 @@
-//! Descriptor table: maps descriptor numbers to open file descriptions. The table is a flat array indexed by number, so a hook needs one
-//! load. An unknown number is looked up in the kernel once, regardless of its origin (the shell, a raw system call, a library that bypasses
-//! the C library).
+//! Descriptor table: maps descriptor numbers to open file descriptions. It is a flat array, so a hook needs one load. An unknown number is
+//! looked up in the kernel once, regardless of its origin (the shell, a raw system call, a library that bypasses the C library).
 //!
 //! Threads change numbers (close(2), dup2(2), open(2)) while other threads use them. A change is announced before its system call and
 //! settled after it; in between the number is unknown. A call is recorded under the file that its look-up found only if the number has not
@@ -22,8 +21,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Table entry of one descriptor number.
 struct Descriptor {
-    /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: no longer known, see [`unknown`]. Else the
-    /// address of the open file description.
+    /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: see [`unknown`]. Else: address of the description.
     state: AtomicPtr<Description>,
     /// Value of [`CHANGES`] when the number last ceased to refer to a file.
     left: AtomicU64,
@@ -275,8 +273,7 @@ impl Descriptor {
         }
     }
 
-    /// Tells calls in progress that the number no longer refers to the file that they found. Must be called before the system call that
-    /// changes the number.
+    /// Tells calls in progress that the number no longer refers to the file that they found. Call this before the system call changes the number.
     fn leave(&self) {
         let now = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
         self.left.fetch_max(now, Ordering::SeqCst);

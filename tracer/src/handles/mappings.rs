@@ -1,5 +1,4 @@
-//! Memory mappings (mmap) of recorded files, by start address. If threads change the same range concurrently, the result is undefined
-//! anyway; only the table must stay consistent.
+//! Memory mappings (mmap) of recorded files, by start address. Threads may change a range concurrently; the table stays consistent.
 #![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
 use crate::memory::{FixedTable, Zeroed};

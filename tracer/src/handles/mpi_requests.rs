@@ -1,5 +1,4 @@
-//! Nonblocking MPI-IO operations in progress, by request handle. If the table has no room, an operation is recorded at its submission, not
-//! at its completion.
+//! Nonblocking MPI-IO operations in progress, by request handle. If the table is full, an operation is recorded at submission, not at completion.
 #![expect(unsafe_code, reason = "cells of held table entries")]
 
 use super::MpiFile;
@@ -8,8 +7,7 @@ use crate::ops::Op;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// Nonblocking MPI-IO operation in progress. References to the operation exist only while a call that may complete it (MPI_Wait, MPI_Test,
-/// ...) holds it.
+/// Nonblocking MPI-IO operation in progress. Only a call that may complete it (MPI_Wait, MPI_Test, ...) holds references to the operation.
 pub(crate) type MpiRequest = Entry<Operation>;
 
 /// Data of an [`MpiRequest`].

@@ -1,6 +1,5 @@
 //! Files that a call refers to by name without opening them (stat, unlink, ...). Names are made absolute lexically, relative to the working
-//! directory or to a descriptor's directory. Symbolic links are not followed, since following them would take system calls that the program
-//! does not make.
+//! directory or a descriptor's directory. Symbolic links are not followed, which would take additional system calls.
 #![expect(unsafe_code, reason = "access(2); a string of the program")]
 
 use super::canonical_name::Moment;
@@ -104,8 +103,7 @@ fn is_recorded(path: &[u8]) -> bool {
     false
 }
 
-/// True if the string `name` is readable memory, for a call that failed with `error`. Only the kernel knows; most errors imply that the
-/// kernel has read the string.
+/// True if `name` is readable memory, for a call that failed with `error`. Most errors imply that the kernel has read the string.
 fn is_readable(name: *const c_char, error: c_int) -> bool {
     match error {
         libc::EFAULT => false,

@@ -52,8 +52,7 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// Returns `length` if the directory path in `out` is usable: the path of an unreachable directory does not begin with a slash, and a path
-/// that fills `out` may be truncated.
+/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable) and is not truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }

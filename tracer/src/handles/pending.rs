@@ -68,8 +68,7 @@ pub(crate) struct Stored {
     turn: AtomicU64,
     /// Descriptor number whose file must be checked when the kernel or the C library has resolved it, see [`Since`].
     descriptor: AtomicI32,
-    /// State of the descriptor check: [`CERTAIN`], [`UNCERTAIN`], or if not done yet: (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | number
-    /// of the check ([`NUMBERS`]).
+    /// State of the descriptor check: [`CERTAIN`], [`UNCERTAIN`], or (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | number from [`NUMBERS`].
     settled: AtomicU64,
 }
 
@@ -114,8 +113,7 @@ impl Place {
         }
     }
 
-    /// Fixes the target of the operation whose descriptor check is `number`. The operation's descriptor has been resolved, so later changes
-    /// of the descriptor do not matter.
+    /// Fixes the target of the operation with descriptor check `number`, since later changes of the resolved descriptor do not matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
@@ -233,8 +231,7 @@ fn take_before(key: Key, behind: u64) -> Option<Pending> {
     None
 }
 
-/// Removes and returns the operation with this key if it is the only one. Several operations, left by completions that were missed, cannot
-/// be distinguished: all are counted and dropped.
+/// Removes and returns the only operation with this key. If completions were missed, several operations are left: they are counted and dropped.
 pub(crate) fn take_only(key: Key) -> Option<Pending> {
     let only = take(key)?;
     let others = std::iter::from_fn(|| take(key)).count() as u64;

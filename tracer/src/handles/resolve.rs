@@ -1,5 +1,4 @@
-//! Resolves a descriptor or a path to a file record: decides which files are recorded and under which canonical path, and counts the files
-//! that are not recorded.
+//! Resolves a descriptor or a path to a file record: decides which files are recorded, under which canonical path, and counts the others.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::canonical_name::{self, Answer, Asked};
@@ -17,8 +16,7 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Maximum length of a path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Resolves a descriptor that the program has just opened, and enters the descriptor in the table. `asked` has the arguments of the open
-/// call, if known. May change errno.
+/// Resolves a descriptor that the program has just opened. `asked` has the arguments of the open call, if known. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<Opened> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
@@ -259,8 +257,7 @@ fn hexadecimal(number: u64) -> [u8; 16] {
     std::array::from_fn(|i| b"0123456789abcdef"[(number >> (60 - 4 * i)) as usize & 15])
 }
 
-/// Writes `/proc/thread-self/fd/<number>`, NUL-terminated, to `buffer`. `/proc/self` would be empty once the main thread has ended by
-/// pthread_exit(3) while other threads live on.
+/// Writes `/proc/thread-self/fd/<number>`, NUL-terminated, to `buffer`. `/proc/self` is empty once the main thread has called pthread_exit(3).
 pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     let prefix = b"/proc/thread-self/fd/";
     buffer[..prefix.len()].copy_from_slice(prefix);

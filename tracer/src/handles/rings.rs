@@ -1,5 +1,4 @@
-//! Known io_uring rings: progress of their queues, registered files, and the tracer's own mapping of rings that the program uses through
-//! system calls.
+//! Known io_uring rings: progress of their queues, registered files, and the tracer's own mapping of rings used through system calls.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::Used;
@@ -185,9 +184,8 @@ impl Ring {
         self.with_mapping_if(|ring| ring.key().is_some(), work)
     }
 
-    /// Runs `work` on the mapping if `is_it` accepts the ring. Protocol: the reader announces itself, then checks that the ring exists. The
-    /// thread that ends the ring marks it as gone, then checks for readers. SeqCst puts all four accesses in one order, so at least one
-    /// side sees the other.
+    /// Runs `work` on the mapping if `is_it` accepts the ring. The reader announces itself, then checks that the ring exists; the thread
+    /// that ends the ring marks it as gone, then checks for readers. SeqCst orders all four accesses, so at least one side sees the other.
     fn with_mapping_if<T>(&self, is_it: impl FnOnce(&Self) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.users.fetch_add(1, Ordering::SeqCst);
         let result = if is_it(self) {
@@ -200,8 +198,7 @@ impl Ring {
         result
     }
 
-    /// Ends the ring; does nothing if another thread has ended it. `unmap` releases the tracer's mapping unless another thread is reading
-    /// the mapping, which then stays mapped for good.
+    /// Ends the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
         if !self.key().is_some_and(|name| self.hold(name)) {
             return;

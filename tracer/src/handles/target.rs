@@ -8,9 +8,8 @@ use crate::registry::{self, File};
 use std::num::NonZero;
 
 /// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
-/// the description record may then be reused for another file, even between the check after the call and the next statement. So file and
-/// open flags are read before the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position
-/// ([`Description::moving`]).
+/// the record may then be reused for another file, even right after the check that follows the call. So file and open flags are read before
+/// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     /// Open file description before the call.
@@ -93,8 +92,7 @@ impl Target {
     }
 }
 
-/// Returns the file like [`Target::used`], after some descriptor has changed. Takes no reference to the target, so that hooks can keep the
-/// target in registers.
+/// Returns the file like [`Target::used`], after some descriptor has changed. Takes no reference, so that hooks can keep the target in registers.
 #[cold]
 #[inline(never)]
 fn still_used(description: &'static Description, number: libc::c_int, seen: u64) -> Option<Used> {

@@ -107,8 +107,7 @@ impl Object {
         self.versions[0].is_some()
     }
 
-    /// Returns the definition of `name` to which the dynamic linker would bind a reference from this object, ignoring the tracer's own;
-    /// null if there is none.
+    /// Returns the definition of `name` to which the dynamic linker would bind this object's reference without the tracer; null if there is none.
     pub(super) fn definition(&self, name: &CStr) -> *mut c_void {
         let scopes = [libc::RTLD_NEXT, self.handle];
         let scopes = || scopes.into_iter().filter(|scope| !scope.is_null());
@@ -174,8 +173,7 @@ fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
         for _ in 0..file.count {
             // SAFETY: `file.count` entries, each with the distance to the next.
             let version = unsafe { &*(version_at as *const NeededVersion) };
-            // SAFETY: names are NUL-terminated in the string table. The object stays loaded while its code is calling, and the name is not
-            // kept longer.
+            // SAFETY: names are NUL-terminated in the string table. The object stays loaded while its code is calling; the name is not kept longer.
             let name = unsafe { CStr::from_ptr((strings + version.name as usize) as *const c_char) };
             if name.to_bytes().starts_with(b"HDF5_")
                 && let Some(place) = places.next()

@@ -53,8 +53,7 @@ functions! {
     H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
 }
 
-/// Maximum number of HDF5 copies remembered; a copy loaded again at another address counts as new. Calls of further copies are handled too,
-/// but each look-up leaks a record.
+/// Maximum number of HDF5 copies remembered, including copies loaded again at another address. Each call of a further copy leaks a record.
 const MOST_LIBRARIES: usize = 255;
 
 /// Minimum HDF5 version (major, minor) that is recorded. Older versions have `int` identifiers; their calls are passed on unrecorded.

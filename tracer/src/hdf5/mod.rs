@@ -1,6 +1,5 @@
 //! HDF5 libraries of the process: the copy that a caller uses, and queries to this copy. HDF5 is not needed at build time. Several copies
-//! may be loaded at once (Python packages bring their own), so a call goes to the copy to which the dynamic linker would have bound its
-//! caller.
+//! may be loaded at once (Python packages bring their own), so a call goes to the copy that its caller would use without the tracer.
 
 mod calls;
 #[cfg(not(dxt_static))]

@@ -1,5 +1,4 @@
-//! Decides for each call if it is recorded, by the state of the process and of the calling thread. A call that comes before the library's
-//! constructor starts the library.
+//! Decides if a call is recorded, by the state of process and thread. A call before the library's constructor starts the library.
 
 use super::entry;
 use crate::notes::Note;

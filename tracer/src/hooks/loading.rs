@@ -120,8 +120,7 @@ counted! {
 }
 
 counted! {
-    /// Wraps dlmopen(3). In the program's namespace (LM_ID_BASE, 0), counts the library like dlopen(3); in any other namespace, unless
-    /// RTLD_NOLOAD is set.
+    /// Wraps dlmopen(3). In the program's namespace (LM_ID_BASE, 0) it counts like dlopen(3); in any other, unless RTLD_NOLOAD is set.
     dlmopen, NEXT_DLMOPEN, find_dlmopen;
     x86_64: "mov eax, edx" "and eax, 12" "cmp eax, 8" "je 1f" "test eax, 4" "jne 2f" "test rdi, rdi" "je 2f";
     aarch64: "and w9, w2, #12" "cmp w9, #8" "b.eq 1f" "tbnz w9, #2, 2f" "cbz x0, 2f";

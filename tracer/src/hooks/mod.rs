@@ -1,6 +1,5 @@
 //! Wrapped functions (hooks), one table per interface. A hook uses only the real function, the re-entrancy guard, the clock, the handle
-//! table and `record`. To wrap another function, add an entry to the table of its interface. `admission.rs` decides if a call is recorded;
-//! `entry.rs` has the constructor and destructor.
+//! table and `record`. `admission.rs` decides if a call is recorded; `entry.rs` has the constructor and destructor.
 
 mod admission;
 mod entry;

@@ -1,5 +1,4 @@
-//! Wraps functions that set or query signal actions. Nothing is recorded; the wrappers keep the tracer's own handler (`signals`) invisible
-//! to the program.
+//! Wraps functions that set or query signal actions, only to keep the tracer's own handler (`signals`) invisible to the program.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::{hooks, none};

@@ -1,5 +1,4 @@
-//! MPI functions that the tracer itself calls. The tracer uses the PMPI_ names (MPI 4.0, chapter 15), so that no tool, including this
-//! tracer, mistakes the calls for the program's.
+//! MPI functions that the tracer itself calls, by their PMPI_ names (MPI 4.0, chapter 15), so that no tool records the calls.
 #![expect(unsafe_code, reason = "C functions")]
 #![expect(clippy::too_many_arguments, reason = "MPI_Reduce takes seven")]
 

@@ -80,8 +80,7 @@ impl World {
         }
     }
 
-    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if the datatype was made with
-    /// 64-bit counts.
+    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if made with 64-bit counts.
     fn envelope(&self, datatype: Handle) -> Option<(Combiner, [usize; 3])> {
         let mut combiner = -1;
         let counts = if self.has_large_counts {
@@ -102,8 +101,7 @@ impl World {
         Some((self.abi.combiners.meaning(combiner), [integers, addresses, types]))
     }
 
-    /// Returns the byte layout of a datatype that constructor `combiner` makes with arguments `of` from a datatype with layout `inner` and
-    /// an extent of `extent` bytes.
+    /// Returns the byte layout of a datatype that `combiner` makes with arguments `of` from a datatype of layout `inner` and `extent` bytes.
     fn made_of(&self, combiner: Combiner, of: &Contents, inner: Strides, extent: i64) -> Option<Strides> {
         let count = of.integer(0);
         let bytes = |place: &c_int| i64::from(*place).wrapping_mul(extent);

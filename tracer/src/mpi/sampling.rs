@@ -23,8 +23,7 @@ impl Calls {
         self.0.iter().for_each(|calls| calls.store(0, Ordering::Relaxed));
     }
 
-    /// Counts a call of `op`; returns true if the call must be recorded as a segment. No other thread makes a collective call on the same
-    /// communicator at the same time (MPI 4.0, 6.14).
+    /// Counts a call of `op`; true if it must become a segment. Collective calls on a communicator never overlap (MPI 4.0, 6.14).
     #[inline(always)]
     pub(super) fn keeps_next(&self, op: &Op) -> bool {
         let Some(calls) = self.0.get(collective_place(op)) else { return true };
@@ -34,8 +33,7 @@ impl Calls {
     }
 }
 
-/// True if the call that follows `before` earlier calls becomes a segment, for `before` ≥ [`ALL_OF`]. The sampling interval doubles each
-/// time the number of calls doubles.
+/// True if the call after `before` ≥ [`ALL_OF`] earlier calls becomes a segment. The sampling interval doubles whenever the number of calls does.
 #[cold]
 const fn is_kept(before: u32) -> bool {
     let doubled = before.ilog2() - ALL_OF.ilog2();

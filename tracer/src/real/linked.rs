@@ -21,8 +21,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Table entry with the addresses that the linker has found for a function: the definition behind the wrapped name, and the definition of
-/// the unwrapped name.
+/// Table entry with the addresses that the linker has found for a function: the definition behind the wrapped name, and that of the plain name.
 #[repr(C)]
 pub(crate) struct Word {
     behind: AtomicPtr<c_void>,

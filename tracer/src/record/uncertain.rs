@@ -1,5 +1,4 @@
-//! Records calls whose file is known only afterwards or not at all: another thread changed the descriptor during the call, or the operation
-//! was submitted asynchronously.
+//! Records calls whose file is known only afterwards or not at all: another thread changed the descriptor, or the call is asynchronous.
 
 use super::Call;
 use crate::errno;

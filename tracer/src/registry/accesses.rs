@@ -15,8 +15,7 @@ pub(crate) struct ByLayer {
     others: Accesses,
 }
 
-/// Access counts of segments that were folded into counters: all, small and unaligned accesses through POSIX, then all, small and unaligned
-/// accesses through other layers.
+/// Access counts of segments folded into counters: [all, small, unaligned] through POSIX, then [all, small, unaligned] through other layers.
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 

@@ -108,8 +108,7 @@ pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// Returns the record of the file at `path`, created if absent. If there is no room, returns the condensed record for all other files
-/// (counters mode, spent budget) or `None`.
+/// Returns the record of the file at `path`, created if absent; without room the condensed record, if any (counters mode, spent budget).
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }

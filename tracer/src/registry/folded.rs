@@ -30,8 +30,7 @@ pub(super) struct Folded {
     base: [AtomicU64; folded::BASES],
 }
 
-/// Maximum number of attempts to acquire the counters, the later half 1 ms apart. After that the thread uses new counters, since the holder
-/// may be a stopped thread.
+/// Maximum number of attempts to acquire the counters, the later half 1 ms apart; then new counters are used: the holder may be stopped.
 const MOST_WAITS: u32 = 200;
 
 /// Adds the segments in a thread's buffer (scratch) to counters. Signals are blocked meanwhile.
@@ -43,8 +42,7 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder for the scratch with this index. `counted`, `counting`: the scratch's bit masks of slots already added, and of
-    /// slots being added.
+    /// Creates the adder for the scratch with this index. `counted`, `counting`: bit masks of its slots already added, and being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
@@ -174,8 +172,7 @@ impl Folded {
         }
     }
 
-    /// Adds counters `c` of several segments; `previous` is the end of the last segment. Returns false if another thread holds the counters
-    /// for too long.
+    /// Adds counters `c` of several segments; `previous` is the end of the last one. Returns false if another thread holds the counters too long.
     pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let added = self.begin(adder);
         if added {
@@ -194,8 +191,7 @@ impl Folded {
         self.end(adder);
     }
 
-    /// Acquires the counters exclusively and saves their values. A process with one thread needs no atomic read-modify-write, since signal
-    /// handlers do not add in between.
+    /// Acquires the counters exclusively and saves their values. A single thread needs no atomic operation: signal handlers do not add.
     #[inline(always)]
     pub(super) fn begin(&self, adder: &Adder<'_>) -> bool {
         if !threads::is_single() && !self.is_had_by(adder) {

@@ -18,8 +18,7 @@ static LAYOUTS: Table<LayoutText> = Table::new();
 /// Layouts as attribute values. Stored separately from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely a file without layout), which are not
-/// queried again.
+/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely no layout), which are not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
@@ -105,8 +104,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     }
 }
 
-/// Stores an attribute value for the file; the second result is true if the value is new. A known value is not stored again, since a file
-/// may be opened and closed endlessly.
+/// Stores an attribute value for the file, unless already known; the second result is true if the value is new.
 fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
     let mut before = file.layouts().into_iter().flatten();
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {

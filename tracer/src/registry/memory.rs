@@ -1,6 +1,6 @@
 //! Memory alignment of buffers in reads and writes, in trace mode. Two bits of a segment's start time hold the alignment while the segment
-//! is in the tracer's memory. Before a segment is encoded or folded, the bits are counted here per stream; encoded segments have no
-//! alignment bits.
+//! is in the tracer's memory. Before a segment is encoded or folded, the bits are counted here per stream, since encoded segments lack
+//! them.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::Stream;
@@ -11,9 +11,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
-/// Buffer alignment counts of a stream's calls that are no longer plain segments (packed or folded): [calls with a known buffer address,
-/// calls with an unaligned buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `reported`: in earlier
-/// traces.
+/// Buffer alignment counts of a stream's calls that are packed or folded: [calls with a known buffer address, calls with an unaligned
+/// buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `reported`: in earlier traces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     seen: [AtomicU64; 2],
@@ -148,8 +147,7 @@ fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnM
     }
 }
 
-/// Counts the alignment of segments that are about to be encoded and so lose their alignment bits. If `back` is true, subtracts instead,
-/// because the segments keep their bits after all.
+/// Counts the alignment of segments whose encoding will drop their alignment bits. If `back` is true, subtracts instead.
 pub(crate) fn note(slots: &[Segment], back: bool) {
     let add = |place: &AtomicU64, count: u64| {
         let count = if back { count.wrapping_neg() } else { count };
@@ -167,8 +165,7 @@ pub(crate) fn note(slots: &[Segment], back: bool) {
     SEEN.seen.iter().zip(costs.0).for_each(|(place, count)| add(place, count));
 }
 
-/// Counts the buffer alignment of segments that are about to be folded into counters. Uses no local [`Costs`] table, which would not fit on
-/// the program's stack.
+/// Counts the buffer alignment of segments about to be folded. Uses no local [`Costs`] table, which would not fit on the program's stack.
 pub(crate) fn note_folded(slots: &[Segment]) {
     let cost = |at: usize, ticks| {
         if let Some([calls, time]) = SEEN.seen.get(at..at + 2) {
@@ -185,8 +182,7 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that go into the trace
-/// directly and still have their alignment bits.
+/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that still have their bits.
 pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
     let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.reported));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();

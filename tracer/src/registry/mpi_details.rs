@@ -1,5 +1,4 @@
-//! MPI-IO details of files: hints, views, and the kinds and extents of the datatypes in use. A record is created once per file, and found
-//! and updated without a lock.
+//! MPI-IO details of files: hints, views, and the kinds and extents of datatypes. Records are created once per file, and used without a lock.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;

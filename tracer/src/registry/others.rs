@@ -70,8 +70,7 @@ pub(crate) fn estimate() -> u64 {
     ((if small { registers * logarithm(registers / f64::from(empty)) } else { estimate }) + 0.5) as u64
 }
 
-/// Returns the natural logarithm of a normal number as exponent * ln 2 + 2 artanh((m - 1) / (m + 1)) for the mantissa m. A preloaded
-/// library must not pull in the math library.
+/// Returns the natural logarithm as exponent * ln 2 + 2 artanh((m - 1) / (m + 1)), m the mantissa, without depending on the math library.
 fn logarithm(x: f64) -> f64 {
     let exponent = (x.to_bits() >> 52) as i32 - 1023;
     let rest = f64::from_bits(x.to_bits() & !(0x7ff << 52) | 1023 << 52);

@@ -1,6 +1,5 @@
-//! Profiles (access statistics) per file and I/O layer, in counters mode. A profile does not fit into atomics, so each profile has a lock.
-//! A thread takes the lock once per run of accesses that it folds, never when it appends a segment. Accesses that do not get the lock in
-//! time are counted as not profiled.
+//! Profiles (access statistics) per file and I/O layer, in counters mode. Each profile has a lock, since it does not fit into atomics. A
+//! thread takes the lock once per run of accesses that it folds. Accesses that do not get the lock in time are counted as not profiled.
 #![expect(unsafe_code, reason = "a cell guarded by a flag; references into reserved memory")]
 
 use super::others;

@@ -72,8 +72,7 @@ pub(super) fn prepare(streams: usize) {
 /// Number of streams beyond which new streams are created only for the condensed record (all files without records of their own).
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Reserves address space like [`prepare`], for counters mode. `streams`: number for files with records of their own; `condensed`: number
-/// for the condensed record of all other files.
+/// Reserves address space like [`prepare`], in counters mode: `streams` for files with records of their own, `condensed` for all other files.
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
@@ -274,16 +273,14 @@ impl Stream {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds `counters`, computed by one thread from its segments, to the stream's counters. `previous`: end of the last segment. Returns
-    /// false if there is no room.
+    /// Adds `counters`, computed by one thread from segments that end with `previous`, to the stream's counters. Returns false without room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
         known.is_some_and(add) || self.new_counters(known).is_some_and(add)
     }
 
-    /// Adds one segment to the stream's counters. `ordered`: compare with the previous segment for sequential access. Returns false if
-    /// there is no room.
+    /// Adds one segment to the stream's counters, compared with the previous segment if `ordered`. Returns false if there is no room.
     #[inline]
     pub(crate) fn add_one(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
         let Some(folded) = self.counters().filter(|folded| folded.begin(adder)) else {
@@ -312,8 +309,7 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Creates new counters for the stream, which replace `known`, counters that another thread, maybe a stopped one, has held for long.
-    /// `None` if there is no room.
+    /// Creates new counters for the stream, which replace `known`, held by another (maybe stopped) thread for long. `None` without room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;

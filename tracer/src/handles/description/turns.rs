@@ -1,6 +1,5 @@
-//! Turns to move the file position of an open file description: the kernel serializes calls that move the position of a regular file, and
-//! so does the tracer, to see the calls in the kernel's order. Signal handlers may interrupt a call and move the position too, or leave the
-//! call by a jump.
+//! Turns to move the file position of an open file description: the kernel serializes such calls on a regular file, and so does the tracer,
+//! to see the kernel's order. Signal handlers may interrupt a call and move the position too, or leave the call by a jump.
 #![expect(unsafe_code, reason = "lseek(2)")]
 
 use super::{Description, Placed, Position};
@@ -11,8 +10,7 @@ use std::sync::atomic::Ordering;
 /// Bit of [`Description::mover`]: a signal handler interrupted the owner's call and has moved the position itself.
 const NESTED: u32 = 1 << 31;
 
-/// Returns a number that is unique among live threads, not 0, and lacks [`NESTED`]. The number is derived from the address of the thread's
-/// block, so it needs no system call.
+/// Returns a number that is unique among live threads, not 0, and lacks [`NESTED`]: from the address of the thread's block, without system call.
 #[inline(always)]
 fn thread_number() -> u32 {
     ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
@@ -73,9 +71,8 @@ impl Description {
         self.moving_among_threads()
     }
 
-    /// Takes the turn in a process with one thread. If another call has not ended its turn, this call's signal handler interrupted it, or a
-    /// handler left it by a jump. In both cases the kernel is asked, since it may or may not have moved the position yet. An interrupted
-    /// call gets its turn back with [`NESTED`].
+    /// Takes the turn in a process with one thread. If another turn has not ended, a signal handler interrupted that call or left it by a
+    /// jump. The kernel is then asked, since it may have moved the position or not. An interrupted call gets its turn back with [`NESTED`].
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let owner = frame_number();
@@ -101,10 +98,10 @@ impl Description {
                 self.mover.fetch_or(NESTED, Ordering::Relaxed);
                 return Mover { is_inner: true, ..Mover::AMONG_OTHERS };
             }
-            // Bound the wait: a thread may have been cancelled inside the call, or be reading from a slow device. Its turn is then taken
-            // over, so that nobody waits for it again. The thread may come back at any time, so positions are uncertain from now on. Mark
-            // them after taking the turn, so that the thread that lost it finds out before others stop taking turns, and before ending this
-            // turn, so that later turns know.
+            // Bound the wait: the thread may have been cancelled inside the call, or be reading from a slow device. Take its turn over, so
+            // that nobody waits for it again. Since it may come back at any time, positions are uncertain from now on. Mark them after
+            // taking the turn, so that the thread finds out before others stop taking turns, and before ending the turn, so that later
+            // turns know.
             waited += 1;
             match waited {
                 0..SPINS => std::hint::spin_loop(),
@@ -121,8 +118,7 @@ impl Description {
         Mover { owner: me, ..Mover::NONE }
     }
 
-    /// Ends the turn of a call on `target` that moved `bytes` bytes (`appended`: to the end of the file). Returns the offset at which the
-    /// call began.
+    /// Ends the turn of a call on `target` that moved `bytes` bytes (`appended`: to the end of the file). Returns the call's start offset.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, target: Target, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
@@ -170,8 +166,7 @@ impl Description {
         Placed::about(offset, others && offset >= 0 && bytes > 0)
     }
 
-    /// Asks the kernel for the position of `target`, and returns the offset `bytes` before it; -1 if the descriptor may meanwhile refer to
-    /// another file.
+    /// Asks the kernel for the position of `target`; returns the offset `bytes` before it, or -1 if the descriptor may refer to another file.
     #[cold]
     fn moved_by_others(&self, mover: &Mover, target: Target, bytes: i64) -> i64 {
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 {

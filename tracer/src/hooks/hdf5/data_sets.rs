@@ -1,5 +1,4 @@
-//! Wraps functions that open, create and close data sets (HDF5 reference manual, H5D and H5O). The properties of a data set are queried
-//! from HDF5 once.
+//! Wraps functions that open, create and close data sets (HDF5 reference manual, H5D and H5O). A data set's properties are queried once.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::files::file_of_object;
@@ -145,8 +144,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs a call that releases one reference to any HDF5 object. Releasing the last reference closes the object; h5py and others close files
-/// and data sets this way.
+/// Runs a call that releases one reference to any HDF5 object, which closes the object if it was the last one (h5py closes this way).
 fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let object = Hdf5Id { library: library.id(), id };
     let (left, done) = outermost(library, call);

@@ -72,8 +72,7 @@ macro_rules! hooks {
                 if address.is_null() {
                     return $crate::hooks::hdf5::MISSING.into();
                 }
-                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, which are passed in the
-                // same registers.
+                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, passed in the same registers.
                 let function = unsafe {
                     std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
                 };

@@ -1,6 +1,5 @@
-//! Wraps MPI's blocking collective calls (MPI 4.0, chapter 6). They access no file, but are synchronization points between ranks. Only the
-//! communicator argument is inspected. Collective calls made inside a collective, MPI-IO or HDF5 call are not recorded. Nonblocking and
-//! point-to-point calls are not wrapped.
+//! Wraps MPI's blocking collective calls (MPI 4.0, chapter 6), which are synchronization points of ranks. Only the communicator is
+//! inspected. Collective calls made inside a collective, MPI-IO or HDF5 call, nonblocking and point-to-point calls are not recorded.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::init_finalize::ERR_OTHER;

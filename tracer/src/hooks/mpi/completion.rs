@@ -122,8 +122,7 @@ struct Rows {
     count: usize,
 }
 
-/// Records a request that completed although the call failed. If the call's error class is MPI_ERR_IN_STATUS, the request's status holds
-/// its own error (MPI 4.0, 3.7.5).
+/// Records a request that completed in a failed call. With error class MPI_ERR_IN_STATUS, its status holds the error (MPI 4.0, 3.7.5).
 #[cold]
 fn ended_in_error(
     thread: &'static Thread,

@@ -26,8 +26,7 @@ fn is_inside(thread: &Thread) -> bool {
         && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.sync_point.is_set())
 }
 
-/// Runs a collective call of the program on `comm` and records it. I/O calls made inside are not marked as nested, since a user-defined
-/// reduction may do I/O.
+/// Runs a collective call on `comm` and records it. I/O calls made inside are not marked as nested: a user-defined reduction may do I/O.
 #[inline(never)]
 pub(super) fn sync_point(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let thread = tls::current_now();

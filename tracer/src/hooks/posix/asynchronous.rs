@@ -1,7 +1,7 @@
-//! Wraps POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns that the operation is
-//! complete, and is recorded by aio_return(3), which returns the number of bytes. I/O calls of the C library's helper threads are not seen.
-//! Calls that submit or wait are recorded too, as time that blocks the program's thread. Operations whose result the program never queries
-//! are counted.
+//! Wraps POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns of the completion, and is
+//! recorded by aio_return(3), which returns the number of bytes. Calls that submit or wait are recorded too, as time that blocks the
+//! program's thread. I/O calls of the C library's helper threads are not seen; operations whose result the program never queries are
+//! counted.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::pending::{self, Key, Pending};

@@ -155,8 +155,7 @@ impl Submission {
         (at, Answer::Readable)
     }
 
-    /// Returns the end of the readable prefix of the iocb array, and the probe's answer for the next entry. The kernel also stops at the
-    /// first bad entry. Usually two probes suffice.
+    /// Returns the end of the readable prefix of the iocb array (the kernel stops there too), and the probe's answer for the next entry.
     fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
         let start = range.start;
         let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
@@ -178,8 +177,7 @@ impl Submission {
         (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
     }
 
-    /// Adds the control blocks that the kernel may accept to the table of pending operations; returns the probe's answer for the first
-    /// block not added.
+    /// Adds control blocks that the kernel may accept to the pending operations; returns the probe's answer for the first block not added.
     fn note_before(&mut self, count: usize) -> Answer {
         let (count, of_ring) = self.looked_at(count);
         let (until, answer) = self.blocks(0..count);
@@ -237,8 +235,7 @@ fn by_result(result: c_long) -> c_int {
     c_int::try_from(-result).unwrap_or(0)
 }
 
-/// Runs and records `call`, which submits up to `count` operations and returns how many were accepted. `error` maps a negative result to
-/// the error number.
+/// Runs and records `call`, which submits up to `count` operations and returns the number accepted. `error` maps a failure to an errno value.
 pub(super) fn submitting(
     context: usize,
     count: c_long,
@@ -310,8 +307,7 @@ pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_lon
     result
 }
 
-/// Runs `call`, a function of libaio, through the recording function `wrapped`. If another library defines the function, `call` runs
-/// without recording.
+/// Runs `call`, a function of libaio, through the recording function `wrapped`; without recording if another library defines the function.
 fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long) -> c_long) -> c_int {
     const UNKNOWN: u8 = 0;
     const LIBAIO: u8 = 1;

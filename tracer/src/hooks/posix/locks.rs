@@ -20,8 +20,7 @@ fn range(start: i64, length: i64) -> Range {
     (first.max(NO_OFFSET), length.unsigned_abs())
 }
 
-/// Runs and records `call`, which locks or unlocks. `op_of` returns operation and range; it is evaluated after the call, when the kernel
-/// has validated the arguments.
+/// Runs and records `call`, which locks or unlocks. `op_of` returns operation and range after the call has validated the arguments.
 fn locking(
     number: c_int,
     op_of: impl FnOnce(&Target, c_int) -> Option<(&'static Op, Range)>,

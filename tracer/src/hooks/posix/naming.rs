@@ -15,8 +15,7 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, after which absolute paths may begin at another root, or threads may have different working directories; disables the cache
-/// of names.
+/// Runs `call`, after which threads may have different root or working directories; disables the cache of names.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     lifecycle::before_names_change();

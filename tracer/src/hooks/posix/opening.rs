@@ -23,8 +23,7 @@ pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl F
     opening_as(asked, Some(asked), || flags, call)
 }
 
-/// Runs and records `call` like [`opening`], for a call that may resolve the path differently from open(2), such as openat2(2). `flags` is
-/// evaluated only on success.
+/// Runs and records `call` like [`opening`], if it may resolve the path differently (openat2(2)). `flags` is evaluated only on success.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
@@ -35,8 +34,7 @@ pub(super) fn opening_elsewhere(
     opening_as(Asked { at, name: path }, None, flags, call)
 }
 
-/// Runs and records `call`, which opens the path `asked`. `found` equals `asked` if open(2) would resolve the path to the same file, else
-/// `found` is `None`.
+/// Runs and records `call`, which opens the path `asked`. `found` is `None` if open(2) might resolve the path to another file.
 #[inline(always)]
 fn opening_as(
     asked: Asked,

@@ -2,8 +2,7 @@
 //! are recorded like the C functions of the same name.
 //!
 //! All other system calls must find registers and stack as the caller left them: a call may return on another stack (clone(2)), or be made
-//! by an allocator or signal handler before this library is initialized. So `syscall` consists of a few instructions that check a table and
-//! jump on.
+//! by an allocator or signal handler before this library is initialized. So `syscall` is a few instructions that check a table and jump on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
 use super::super::{process, uring};
@@ -138,8 +137,7 @@ unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usiz
 
 type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
-/// Calls the real syscall(2) with the caller's arguments. Arguments that the caller did not pass are whatever the registers hold, as for
-/// the C library.
+/// Calls the real syscall(2) with the caller's arguments. Arguments that were not passed are whatever the registers hold, as in the C library.
 unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let address = NEXT.load(Ordering::Relaxed);

@@ -80,16 +80,14 @@ pub(super) fn at_offset(
     result
 }
 
-/// Returns the start offset of a transfer that has an explicit offset. On an O_APPEND descriptor, pwrite(2) appends regardless of the
-/// offset (pwrite(2), BUGS).
+/// Returns the start offset of a transfer with an explicit offset. With O_APPEND, pwrite(2) appends regardless of the offset (pwrite(2), BUGS).
 #[cold]
 fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
     let placed = if manner.appends() { appended_at(target, offset, length) } else { Placed::at(offset) };
     placed.by(manner)
 }
 
-/// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other threads
-/// and processes may have appended meanwhile.
+/// Estimates the start offset of an append that does not move the position: file size minus `length`. Others may have appended meanwhile.
 #[cold]
 fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();

@@ -8,8 +8,7 @@ use crate::real::hooks;
 use crate::seccomp::{confining, without_counter};
 use libc::{c_int, c_long, c_ulong};
 
-/// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode. Programs also probe the kernel with invalid
-/// arguments, which install nothing.
+/// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode, rather than probing the kernel with invalid arguments.
 fn installs_by_prctl(option: c_int, mode: usize, filter: usize) -> bool {
     option == libc::PR_SET_SECCOMP
         && match mode as u32 {
@@ -51,9 +50,9 @@ fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize
     }
 }
 
-/// Runs `call`, which is seccomp(2), and prepares the tracer for a filter that the call installs. With SECCOMP_FILTER_FLAG_NEW_LISTENER,
-/// the result of success is a descriptor. With SECCOMP_FILTER_FLAG_TSYNC, a positive result is the thread that could not be synchronized,
-/// and no filter is installed.
+/// Runs `call`, which is seccomp(2), and prepares the tracer for a filter that the call installs. With SECCOMP_FILTER_FLAG_TSYNC, a
+/// positive result is a thread that failed to synchronize, and no filter is installed; with SECCOMP_FILTER_FLAG_NEW_LISTENER, success
+/// returns a descriptor.
 pub(in crate::hooks) fn by_seccomp(
     operation: usize,
     flags: usize,

@@ -9,13 +9,11 @@ use crate::real::{Slot, hooks};
 use crate::{config, lifecycle};
 use libc::{AT_FDCWD, c_char, c_int, c_void, pid_t};
 
-/// Runs `call`, which replaces this process's program and returns only on failure. `call` receives an environment only if it differs from
-/// `environment`, which the program passed.
+/// Runs `call`, which replaces this process's program and returns only on failure. `call` receives a new environment, or `None` for no change.
 fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let noted = fate.note();
-    // True if the next program will run but will not clean up this process's files, so that they must be removed now. False for a program
-    // that may fail to run.
+    // True if the next program is expected to run but not to clean up this process's files, which must then be removed now.
     let stay = lifecycle::becoming_another(|| {
         (fate != Fate::Traced || !environment.is_null() && config::is_off(&Variables(environment)))
             && untraceable::will_run(program)
@@ -28,8 +26,7 @@ fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `call`, which starts another process and returns an error number. `call` receives an environment only if it differs from
-/// `environment`, which the program passed.
+/// Runs `call`, which starts another process and returns an error number. `call` receives a new environment, or `None` for no change.
 fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let result = preload::with(fate, || program.name(), environment, call);

@@ -192,8 +192,7 @@ fn look_at_open(number: c_int) -> Fate {
 /// Maximum number of nested script interpreters that the kernel follows (fs/exec.c).
 const MOST_SCRIPTS: u32 = 4;
 
-/// Determines if the program at `path` can be traced; for a script, its interpreter decides. `scripts`: maximum number of further
-/// interpreters to follow.
+/// Determines if the program at `path` can be traced; for a script, its interpreter decides. `scripts`: maximum number of interpreters.
 fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in NUL.

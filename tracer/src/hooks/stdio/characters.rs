@@ -1,9 +1,7 @@
 //! Wraps functions for characters, words and lines. getc is recorded as a read of one byte, a line as a read or write of its bytes. A call
-//! that only hits the end of file is a read of 0 bytes. ungetc(3) makes no system call and is not recorded; the next call has the resulting
-//! offset.
+//! that only hits the end of file is a read of 0 bytes. ungetc(3) is not recorded; the next call has the resulting offset.
 //!
-//! Inlined getc_unlocked(3) and similar functions call the C library only when the buffer is empty or full; the tracer does not see the
-//! other bytes (`touches`).
+//! Inlined getc_unlocked(3) and similar call the C library only if the buffer is empty or full; the tracer does not see the other bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};

@@ -1,6 +1,5 @@
-//! Wraps formatted input and output functions that take a `va_list`. A printing call is recorded as one write of the bytes that the call
-//! reports; a scanning call as one read of the bytes by which the stream has moved. A `va_list` is passed on unchanged, since all supported
-//! processors pass it by address.
+//! Wraps formatted input and output functions that take a `va_list`. A printing call is recorded as one write of the bytes that it reports;
+//! a scanning call as one read of the bytes by which the stream has moved. All supported processors pass a `va_list` by address.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};

@@ -1,5 +1,4 @@
-//! Wraps gets(3), which current C no longer has but old programs call. Not wrapped if the tracer is linked statically, since linkers warn
-//! about the name.
+//! Wraps gets(3), which only old programs call. Not wrapped if the tracer is linked statically, since linkers warn about the name.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::characters::reading_line;

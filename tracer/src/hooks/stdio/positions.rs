@@ -1,5 +1,4 @@
-//! Determines the position of a C stream by the cheapest reliable method: the stream's fields, else the position after the last call, else
-//! ftello(3).
+//! Determines the position of a C stream in the cheapest reliable way: its fields, else the position after the last call, else ftello(3).
 #![expect(unsafe_code, reason = "fstat(2), C functions")]
 
 use super::fields::{self, Fields};

@@ -15,8 +15,7 @@ use libc::FILE;
 pub(super) enum Moved {
     /// Exactly this many bytes.
     Bytes(u64),
-    /// At least this many bytes. The stream's position gives the exact number, since more bytes may have been transferred before the call
-    /// failed or hit the end of file.
+    /// At least this many bytes; the stream's position gives the number. More may have moved before the call failed or hit the end of file.
     AtLeast(u64),
     /// Unknown from the result, only from the stream's position; the call has not failed.
     Unknown,

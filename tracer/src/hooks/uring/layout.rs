@@ -1,6 +1,5 @@
-//! Memory layouts of the kernel's io_uring structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>). Inline
-//! functions of liburing's headers compile the layouts into programs, so both are binary interfaces. The tracer never writes to any of the
-//! structures.
+//! Memory layouts of the kernel's io_uring structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>). liburing's
+//! headers compile the layouts into programs, so both are binary interfaces. The tracer never writes to any of the structures.
 #![expect(unsafe_code, reason = "memory that the program shares with the kernel")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -68,8 +67,7 @@ pub(super) struct Parameters {
 }
 const _: () = assert!(size_of::<Parameters>() == 120);
 
-/// Field offsets of a queue (`struct io_sqring_offsets`). In `struct io_cqring_offsets`, the completions take the place of flags, followed
-/// by the array.
+/// Field offsets of a queue (`struct io_sqring_offsets`). In `struct io_cqring_offsets`, completions replace flags, followed by the array.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Offsets {

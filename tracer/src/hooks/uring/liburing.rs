@@ -1,5 +1,4 @@
-//! Wraps liburing 2's functions that may submit entries, examine completions, or register files. The inline functions of liburing's headers
-//! call these functions when they need the kernel.
+//! Wraps liburing 2's functions that may submit entries, examine completions, or register files; inline functions call them too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::layout::{LibraryRing, Queues};
@@ -100,8 +99,7 @@ fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which registers the descriptors `files` with the ring, from index `at` on. `call` returns 0 or, if `counts` is true, the
-/// number of registered descriptors.
+/// Runs `call`, which registers `files` with the ring from index `at` on, and returns 0 or, if `counts` is true, the number of files.
 fn registering(
     ring: *const LibraryRing,
     at: c_uint,

@@ -1,6 +1,5 @@
-//! Wraps io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), called through syscall(2) or liburing's functions of these names.
-//! The tracer maps each of these rings itself, read-only, until its descriptor is closed, since it cannot know where the program has mapped
-//! the ring.
+//! Wraps io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), called through syscall(2) or liburing. The tracer maps each of
+//! these rings itself, read-only, until its descriptor is closed, since it cannot know where the program has mapped the ring.
 #![expect(unsafe_code, reason = "mmap(2), structures of the kernel")]
 
 use super::layout::{Parameters, Queues, setup};

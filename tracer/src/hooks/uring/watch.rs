@@ -108,8 +108,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
             return file;
         }
         let completion = queues.completion(index);
-        // The program may consume completions without a call, and the kernel may overwrite them: continue at the oldest completion that is
-        // still in the queue.
+        // The program may consume completions without a call, and the kernel then overwrites them: continue at the oldest one still present.
         let now = queues.completed();
         if now.wrapping_sub(index) > queues.most_completions() {
             ring.has_lost();
