@@ -125,7 +125,7 @@ impl<R: Read + Seek> Log<R> {
         Log { source, info: Arc::clone(&self.info), problems: Vec::new() }
     }
 
-    /// Returns header, job, mounts and names, which remain accessible while a reader borrows the log; cheap to clone.
+    /// Returns header, job, mounts and names, which remain accessible while a reader borrows the log. The result is cheap to clone.
     #[must_use]
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.info)
