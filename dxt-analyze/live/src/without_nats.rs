@@ -1,4 +1,4 @@
-//! Replacement for `--from` in a build without the feature `nats`.
+//! Replacement for `live --from` in builds without the feature `nats`.
 
 use super::args::Args;
 use super::board::Board;

@@ -1,4 +1,4 @@
-//! Output files of destinations. An agent locks each of its files: two agents on one file would truncate each other's lines.
+//! Output files of destinations. An agent locks its files, since two agents on one file would truncate each other's lines.
 
 use crate::shown;
 use anyhow::{Context, Result, bail, ensure};
@@ -10,10 +10,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Output file or standard output. Writes are all or nothing: the file never ends with part of a record.
+/// Output file or standard output. Writes are all or nothing, so the file never ends with part of a record.
 pub(super) struct Output {
     path: Option<PathBuf>,
-    /// Header text at the beginning of each nonempty file of this destination.
+    /// Header text with which each nonempty file of this destination begins.
     head: &'static str,
     file: Option<File>,
     /// Length of the complete records in the file, in bytes.
@@ -43,17 +43,17 @@ impl Output {
         Ok(())
     }
 
-    /// True if nothing has been written to the output.
+    /// True if the output has no data yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// Opens the file, which must be new or empty. With the `position` of an earlier agent, opens that agent's file and truncates it to the
-    /// position. No other content is overwritten.
+    /// position. Overwrites no other content.
     ///
     /// # Errors
-    /// Fails if the file has content but `position` is `None`, if another agent has locked it, if it is not a file of this destination, or
-    /// if it cannot be created.
+    /// Fails if the file has content but `position` is `None`, if another agent has locked it, if it belongs to no destination of this
+    /// kind, or if it cannot be created.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = locked(path)?;
@@ -67,10 +67,10 @@ impl Output {
         self.cut(length)
     }
 
-    /// Opens the file for appending, whichever agent wrote its content. An incomplete last line is removed.
+    /// Opens a file of any earlier agent for appending, and removes an incomplete last line.
     ///
     /// # Errors
-    /// Fails if the file cannot be created or read, or is not a file of this destination.
+    /// Fails if the file cannot be created or read, or if no destination of this kind wrote it.
     #[cfg(feature = "parquet")]
     pub(super) fn take_up(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
@@ -82,7 +82,7 @@ impl Output {
         self.cut(length)
     }
 
-    /// Fails if a file that would be truncated to `length` bytes was not written by this destination, so that no foreign data is lost.
+    /// Fails if the file, which is to be truncated to `length` bytes, was not written by this destination. Protects other programs' data.
     fn check(&self, file: &File, length: u64) -> Result<()> {
         let about = file.metadata()?;
         if !about.is_file() || about.len() == 0 {
@@ -102,10 +102,10 @@ impl Output {
         Ok(())
     }
 
-    /// Appends `piece`, one or more complete records.
+    /// Appends `piece`, which is one or more complete records.
     ///
     /// # Errors
-    /// Fails if the write fails; then no part of `piece` remains in the file.
+    /// Fails if the write fails; no part of `piece` then remains in the file.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             let mut out = std::io::stdout().lock();
@@ -169,10 +169,10 @@ fn locked(path: &Path) -> Result<File> {
                 "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
                 shown::path(path)
             ),
-            // Some file systems have no locks, such as Lustre mounted without them: continue unlocked.
+            // Continues without a lock on file systems that have none, such as Lustre mounted without locks.
             Err(_) => return Ok(file),
         }
-        // The earlier holder of the lock may have removed the file. Then this one no longer has a name, so try again.
+        // If the earlier holder of the lock removed the file, this file has no name any more, so opens it again.
         if path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (about.dev(), about.ino())) {
             return Ok(file);
         }
@@ -197,7 +197,7 @@ mod tests {
         }
         drop(first);
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\na line\n");
-        // An agent that resumes at the first agent's position.
+        // A second agent resumes at the first agent's position.
         output().begin(Some(7)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
     }
@@ -214,7 +214,7 @@ mod tests {
                 [(&other, None), (&other, Some(0)), (&other, Some(7)), (&link, None), (&link, Some(7)), (&pipe, None)]
             {
                 let done = Output::new(Some(path.clone()), "a line").begin(position);
-                // Truncation to 0 is allowed: an agent killed before it saved a position resumes at 0.
+                // Truncation to 0 is allowed, since an agent killed before it saved a position resumes at 0.
                 let may = path == &other && position == Some(0) && text.starts_with("a");
                 assert_eq!(done.is_ok(), may, "{path:?} {position:?} {text}");
                 assert_eq!(std::fs::read_to_string(&other).unwrap().is_empty(), may);

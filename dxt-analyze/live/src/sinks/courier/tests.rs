@@ -31,7 +31,7 @@ fn what_waits_is_bounded_and_the_rest_arrives_in_order() {
     while courier.messages().is_empty() {
         std::thread::yield_now();
     }
-    // The first item is being sent, so ten more may wait.
+    // The first item is being sent, so the queue has room for ten more.
     courier.give(100..125);
     courier.settle();
     assert!(courier.is_behind());

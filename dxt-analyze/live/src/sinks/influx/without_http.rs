@@ -1,4 +1,4 @@
-//! Replacement for the HTTP sender in a build without the feature `live-http`.
+//! Replacement for the HTTP sender in builds without the feature `live-http`.
 
 use crate::sinks::courier::{Carrier, Refused};
 use anyhow::Result;
