@@ -95,7 +95,6 @@ pub struct Agent {
     said: Vec<String>,
     /// Rate limit of messages about spools: start of the current minute, messages shown in it, messages suppressed in it.
     said_of_spools: (Instant, u64, u64),
-    /// Number of polling rounds so far.
     round: u64,
     /// Polling round in which each user last had a time slice, by user id.
     turns: BTreeMap<u32, u64>,

@@ -55,10 +55,8 @@ pub(crate) struct Connection {
 }
 
 impl Address {
-    /// Parses `nats://HOST:PORT/SUBJECT`; the default subject is `dxt.events`.
-    ///
-    /// # Errors
-    /// Fails if the URL does not have this form, or if the subject is invalid.
+    /// Parses `nats://HOST:PORT/SUBJECT`; the default subject is `dxt.events`. Fails if the URL does not have this form, or if the subject
+    /// is invalid.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
             bail!("`{}` is not the address of a stream: use nats://HOST:PORT/SUBJECT", shown::url(url));
@@ -75,10 +73,8 @@ impl Address {
         Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
     }
 
-    /// Connects to the stream of this subject, e.g. `dxt_events` for `dxt.events`. Creates the stream if missing; never changes an existing stream.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be reached or has no JetStream.
+    /// Connects to the stream of this subject, e.g. `dxt_events` for `dxt.events`. Creates the stream if missing; never changes an existing
+    /// stream. Fails if the server cannot be reached or has no JetStream.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let mut options = async_nats::ConnectOptions::new().connection_timeout(PATIENCE).name("dxt-analyze live");
         options = match self.who.clone() {
@@ -102,10 +98,8 @@ impl Address {
     }
 }
 
-/// Creates the async runtime for connections: one thread, which answers the server's pings while the program has nothing to send.
-///
-/// # Errors
-/// Fails if the system refuses a new thread.
+/// Creates the async runtime for connections: one thread, which answers the server's pings while the program has nothing to send. Fails if
+/// the system refuses a new thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to start a thread")

@@ -36,7 +36,6 @@ struct Answer<'a> {
 }
 
 impl Shown {
-    /// Replaces the data that the page serves by `board`.
     pub(super) fn set(&self, board: &Board) {
         let answer = Answer { board, words: words(&board.not_seen) };
         // Serializing a board cannot fail, so the default is never used.
@@ -44,10 +43,7 @@ impl Shown {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
 
-    /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output.
-    ///
-    /// # Errors
-    /// Fails if the thread cannot be created.
+    /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output. Fails if the thread cannot be created.
     pub(super) fn serve(&self, port: u16) -> Result<()> {
         let shown = self.clone();
         let serve = move || {

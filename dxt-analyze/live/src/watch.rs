@@ -136,7 +136,6 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Returns the limit of open files of this process.
 fn most_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
@@ -252,10 +251,8 @@ impl Looker {
         self.begins = false;
     }
 
-    /// Starts watching the directories named by the user.
-    ///
-    /// # Errors
-    /// Fails if a directory exists but cannot be watched; a missing directory may appear later.
+    /// Starts watching the directories named by the user. Fails if a directory exists but cannot be watched; a missing directory may appear
+    /// later.
     fn begin_named(&mut self) -> Result<()> {
         for directory in self.wanted.clone() {
             match self.begin(&directory) {

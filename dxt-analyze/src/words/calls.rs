@@ -165,7 +165,6 @@ pub(crate) struct StandStill {
     pub(crate) excess_ns: u64,
     /// Word for the processes of the run: `ranks` or `processes`.
     pub(crate) workers: &'static str,
-    /// Machine-readable subject of the finding.
     pub(crate) about: About,
 }
 
@@ -216,7 +215,6 @@ pub(crate) struct InARow {
     pub(crate) took_ns: u64,
     /// Mean duration of the peers, ns.
     pub(crate) usual_ns: u64,
-    /// Machine-readable subject of the finding.
     pub(crate) about: About,
 }
 
@@ -253,7 +251,6 @@ pub(crate) struct AtTimes {
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
     pub(crate) longest: Option<Call>,
-    /// Machine-readable subject of the finding.
     pub(crate) about: About,
 }
 

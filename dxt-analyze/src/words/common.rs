@@ -15,7 +15,6 @@ pub(crate) struct LostOn {
     pub(crate) file: String,
     /// Share of the lost time that is on this file, percent.
     pub(crate) percent: f64,
-    /// Number of files with lost time.
     pub(crate) files: u64,
 }
 

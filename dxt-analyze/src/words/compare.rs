@@ -8,7 +8,6 @@ use crate::{findings::Code, words::tests::Sample};
 
 /// Operation that is slower in the second of two compared runs.
 pub(crate) struct Slower<'a> {
-    /// Name of the operation.
     pub(crate) operation: &'a str,
     /// Slowdown of the operation from the first run to the second, as a ratio.
     pub(crate) slower: f64,
@@ -73,7 +72,6 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
 
 /// Growth of an operation's calls or bytes from the first run to the second.
 pub(crate) struct Growth<'a> {
-    /// Name of the operation.
     pub(crate) operation: &'a str,
     /// Number of calls or bytes in the first run.
     pub(crate) before: u64,
@@ -208,13 +206,9 @@ pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -
 
 /// Run times of the repeated runs of a job.
 pub(crate) struct RunTimes {
-    /// Mean run time, ns.
     pub(crate) mean_ns: f64,
-    /// Shortest run time, ns.
     pub(crate) least_ns: f64,
-    /// Longest run time, ns.
     pub(crate) most_ns: f64,
-    /// Number of runs.
     pub(crate) runs: u64,
 }
 

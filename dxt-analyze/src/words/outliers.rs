@@ -13,7 +13,6 @@ pub(crate) struct Operation {
     pub(crate) file: String,
     /// Offset in the file, bytes; -1 if the operation has none.
     pub(crate) offset: i64,
-    /// Number of bytes moved.
     pub(crate) length: u64,
     pub(crate) took_ns: u64,
 }
@@ -118,7 +117,6 @@ pub(crate) struct SlowUnit {
     /// Modified z-score of the slow unit; next field: probability of such a score by chance.
     pub(crate) z: f64,
     pub(crate) p: f64,
-    /// Machine-readable subject of the evidence.
     pub(crate) about: About,
 }
 

@@ -23,7 +23,7 @@ pub struct StripePart {
     pub wall_ns: u64,
     /// Number of processes whose writes overlap in time.
     pub process_count: u64,
-    /// Names of the first few processes with overlapping writes: `rank N`, or `pid N` for a process without a rank.
+    /// First few processes with overlapping writes, each by its rank number, or as `pid N` if it has no rank.
     pub ranks: Vec<String>,
     /// Number of writes that overlap in time with a write from another node, so that the stripe's lock passes between nodes; 0 if only one
     /// node writes.

@@ -16,9 +16,7 @@ pub(crate) enum Subject {
     Node { name: String, processes: u64 },
     /// Process; `is_rank` is false in a run without MPI.
     Process { name: String, is_rank: bool },
-    /// All files in a folder.
     Folder(String),
-    /// File, given by its path.
     File(String),
     /// Part of a file; offset and length are in bytes.
     Region { file: String, offset: u64, length: u64 },
@@ -131,7 +129,6 @@ pub(crate) enum SoleUser {
 #[derive(Clone, Debug)]
 pub(crate) struct SlowUnit {
     pub(crate) unit: Subject,
-    /// Machine-readable subject of the finding.
     pub(crate) about: About,
     /// Further slow units of the same kind.
     pub(crate) more: Vec<(Subject, About)>,

@@ -134,7 +134,6 @@ pub(crate) fn uncovered(what: &str, share: f64) -> Words {
 /// Threads of a process that never read or write at the same time. Times are in ns.
 #[derive(Clone, Debug)]
 pub(crate) struct Threads {
-    /// Name of the process.
     pub(crate) process: String,
     /// Number of other processes with such threads.
     pub(crate) others: u64,
@@ -191,7 +190,6 @@ pub(crate) struct NoOverlap {
 }
 
 impl NoOverlap {
-    /// Returns the name of the operations for use in a title.
     pub(crate) const fn operation(&self) -> &'static str {
         if self.mpi { "nonblocking MPI-IO" } else { "asynchronous I/O" }
     }

@@ -53,10 +53,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Opens the NATS stream at `url` and the destinations.
-    ///
-    /// # Errors
-    /// Fails if the stream does not exist, or a destination cannot be used.
+    /// Opens the NATS stream at `url` and the destinations. Fails if the stream does not exist, or a destination cannot be used.
     pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
         if args.state.is_some() || !args.directories.is_empty() {
             return Err(

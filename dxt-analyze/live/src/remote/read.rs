@@ -51,10 +51,7 @@ struct Progress {
 }
 
 impl Reader {
-    /// Starts the reading thread.
-    ///
-    /// # Errors
-    /// Fails if the system refuses a new thread.
+    /// Starts the reading thread. Fails if the system refuses a new thread.
     pub(super) fn new(address: Address) -> Result<Self> {
         let (sender, came) = sync_channel(MOST_WAITING);
         let runtime = runtime()?;

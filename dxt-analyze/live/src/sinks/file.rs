@@ -31,9 +31,6 @@ impl Output {
     }
 
     /// Truncates the file to `length` bytes.
-    ///
-    /// # Errors
-    /// Fails if the system call fails.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
         // Devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
@@ -49,11 +46,8 @@ impl Output {
     }
 
     /// Opens the file, which must be new or empty. With the `position` of an earlier agent, opens that agent's file and truncates it to the
-    /// position. Overwrites no other content.
-    ///
-    /// # Errors
-    /// Fails if the file has content but `position` is `None`, if another agent has locked it, if it belongs to no destination of this
-    /// kind, or if it cannot be created.
+    /// position. Fails if the file has content but `position` is `None`, if another agent has locked it, if no destination of this kind
+    /// wrote it, or if it cannot be created.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = locked(path)?;
@@ -67,10 +61,8 @@ impl Output {
         self.cut(length)
     }
 
-    /// Opens a file of any earlier agent for appending, and removes an incomplete last line.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be created or read, or if no destination of this kind wrote it.
+    /// Opens a file of any earlier agent for appending, and removes an incomplete last line. Fails if the file cannot be created or read,
+    /// or if no destination of this kind wrote it.
     #[cfg(feature = "parquet")]
     pub(super) fn take_up(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
@@ -102,10 +94,7 @@ impl Output {
         Ok(())
     }
 
-    /// Appends `piece`, which is one or more complete records.
-    ///
-    /// # Errors
-    /// Fails if the write fails; no part of `piece` then remains in the file.
+    /// Appends `piece`, which is one or more complete records. Fails if the write fails; no part of `piece` then remains in the file.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             let mut out = std::io::stdout().lock();
@@ -121,10 +110,7 @@ impl Output {
         written
     }
 
-    /// Makes the written data durable. Returns the file's length; `None` for a pipe or device.
-    ///
-    /// # Errors
-    /// Fails if fdatasync(2) fails.
+    /// Makes the written data durable by fdatasync(2). Returns the file's length; `None` for a pipe or device.
     pub(super) fn settle(&mut self) -> Result<Option<u64>> {
         if let Some(file) = &self.file {
             match file.sync_data() {

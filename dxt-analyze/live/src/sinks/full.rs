@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use trace_format::op::Layer;
 use trace_format::op::OpClass;
 
-/// First bytes of each JSON line.
 pub(super) const BEGIN: &str = "{\"id\":";
 
 #[derive(Serialize, Deserialize)]
@@ -121,10 +120,7 @@ fn layer(name: &str) -> Layer {
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
 }
 
-/// Parses one JSON line into an event.
-///
-/// # Errors
-/// Fails if the text is not an event in this module's format.
+/// Parses one JSON line into an event. Fails if the text is not an event in this module's format.
 #[cfg(any(test, feature = "nats"))]
 pub(crate) fn parse(text: &[u8]) -> Result<Event> {
     let line: Line<'_> = serde_json::from_slice(text)?;

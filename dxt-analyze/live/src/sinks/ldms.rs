@@ -48,10 +48,7 @@ impl Address {
         }))
     }
 
-    /// Checks the syntax of the text after `ldms:`.
-    ///
-    /// # Errors
-    /// Fails if the text has more than five parts.
+    /// Checks the syntax of the text after `ldms:`. Fails if the text has more than five parts.
     pub(super) fn check(text: &str) -> Result<()> {
         if text.split(',').count() <= PARTS.len() {
             Ok(())

@@ -76,10 +76,7 @@ impl Cargo for Messages {
     }
 }
 
-/// Opens the destination `url`, e.g. `nats://HOST:PORT/SUBJECT`.
-///
-/// # Errors
-/// Fails if `url` is not the address of a NATS stream.
+/// Opens the destination `url`, e.g. `nats://HOST:PORT/SUBJECT`. Fails if `url` is not the address of a NATS stream.
 pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     let agent = format!("{}-{}-{}", names::node(), std::process::id(), unix_ns());
     let unseen = Arc::new(Unseen { watcher: watcher(&agent).into(), count: 0.into() });

@@ -46,10 +46,8 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Parses `ADDRESS:PORT`, or only a port, which then is on the loopback address.
-    ///
-    /// # Errors
-    /// Fails if the address contains a user name, since there is no authentication.
+    /// Parses `ADDRESS:PORT`, or only a port, which then is on the loopback address. Fails if the address contains a user name, since there
+    /// is no authentication.
     pub(crate) fn new(address: &str) -> Result<Self> {
         if address.contains('@') {
             bail!(UsageError("prometheus takes an address to listen at, ADDRESS:PORT, and no user".into()));

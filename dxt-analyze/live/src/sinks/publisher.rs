@@ -59,10 +59,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Starts the program and the thread.
-    ///
-    /// # Errors
-    /// Fails if one of them cannot be started.
+    /// Starts the program and the thread. Fails if one of them cannot be started.
     pub(super) fn start(program: Program) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (lines, receiver) = channel();

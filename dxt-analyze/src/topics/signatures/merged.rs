@@ -322,7 +322,6 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the member with a given number.
     pub(super) fn member(&self, number: u64) -> Option<&'a Signed> {
         let at = self.numbered.binary_search_by_key(&number, |(known, _)| *known).ok()?;
         self.numbered.get(at).map(|(_, signed)| *signed)

@@ -84,7 +84,6 @@ pub(super) fn waits(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
 }
 
-/// True if the operation writes.
 pub(super) fn writes(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| op.class == Some(OpClass::Write))
 }

@@ -97,7 +97,6 @@ impl Places {
         self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
     }
 
-    /// Returns the initial reading state for a thread.
     pub(super) fn begin(&self) -> Reading {
         Reading { order: ByStart::default(), state: self.views.begin() }
     }

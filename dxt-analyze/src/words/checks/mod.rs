@@ -16,7 +16,6 @@ fn percent(share: f64) -> String {
 
 /// Example of a process's calls on a file.
 pub(crate) struct Example {
-    /// Name of the process that makes the calls.
     pub(crate) process: String,
     /// File offset at which the calls begin, in bytes.
     pub(crate) offset: u64,
@@ -53,6 +52,5 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     all.into_iter().flatten().collect()
 }
 
-/// Sample files, each with an amount.
 #[cfg(test)]
 const FILES: [(&str, u64); 2] = [("/scratch/out.h5", 40 << 20), ("/scratch/log", 8192)];

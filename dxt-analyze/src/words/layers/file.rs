@@ -28,7 +28,6 @@ pub(crate) struct Moved {
 /// Data sieving on a file: MPI-IO moves contiguous ranges that include unrequested bytes.
 pub(crate) struct Sieved<'a> {
     pub(crate) file: &'a str,
-    /// Number of processes that access the file.
     pub(crate) processes: u64,
     /// True if most calls are collective.
     pub(crate) is_collective: bool,
@@ -141,7 +140,6 @@ pub(crate) struct Collective<'a> {
     /// Number of ranks that take part; next field: number of their nodes.
     pub(crate) processes: u64,
     pub(crate) nodes: u64,
-    /// MPI-IO hints in effect, by name.
     pub(crate) hints: &'a BTreeMap<String, String>,
 }
 
@@ -196,7 +194,6 @@ pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64
     }
 }
 
-/// Number of calls and their mean size.
 pub(crate) struct Sizes {
     pub(crate) calls: u64,
     pub(crate) mean_bytes: u64,

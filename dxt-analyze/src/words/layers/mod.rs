@@ -62,7 +62,6 @@ pub struct LateRow {
 
 /// Time in file locks inside MPI-IO reads and writes. All times are in ns.
 pub(crate) struct Locks<'a> {
-    /// Number of lock calls.
     pub(crate) calls: u64,
     pub(crate) lock_ns: u64,
     pub(crate) unlock_ns: u64,

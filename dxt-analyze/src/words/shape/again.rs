@@ -42,7 +42,6 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
 
 /// Blocks that processes read and then overwrite soon after.
 pub(crate) struct ReadBefore<'a> {
-    /// Processes that read and overwrite the blocks.
     pub(crate) who: Who,
     /// Number of files, and the path of one of them.
     pub(crate) files: u64,
@@ -144,7 +143,6 @@ pub(crate) fn reopened_together(
 
 /// Small file that a process rewrites many times.
 pub(crate) struct Rewritten<'a> {
-    /// Name of the process.
     pub(crate) process: &'a str,
     pub(crate) file: &'a str,
     /// Number of times that the process opens the file.

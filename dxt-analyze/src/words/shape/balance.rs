@@ -12,7 +12,6 @@ pub(crate) struct Share {
     /// Name of the process or ranks; next field: true if the name stands for several ranks.
     pub(crate) name: String,
     pub(crate) several: bool,
-    /// True if the processes are MPI ranks.
     pub(crate) are_ranks: bool,
     pub(crate) class: Class,
     /// Bytes of the process with the most bytes; next field: bytes of all processes.
@@ -117,7 +116,6 @@ pub(crate) struct LongerTogether<'a> {
     /// Shortest, median and longest time in calls per slow rank, ns; next field: the three times for other ranks.
     pub(crate) mine_ns: [u64; 3],
     pub(crate) others_ns: [u64; 3],
-    /// Number of the other ranks.
     pub(crate) others: u64,
 }
 
@@ -156,7 +154,6 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) same: bool,
     /// Mean duration of the slow thread's calls / mean duration of the other threads' calls.
     pub(crate) times: f64,
-    /// Number of calls by the slow threads.
     pub(crate) calls: u64,
     /// Highest p-value of the slow threads.
     pub(crate) p: f64,
@@ -310,7 +307,6 @@ pub(crate) struct ManyAggregators<'a> {
     /// Mean length of an aggregator's request, bytes; next field: mean duration of a request, ns.
     pub(crate) bytes: u64,
     pub(crate) each_ns: u64,
-    /// Number of collective calls.
     pub(crate) calls: u64,
 }
 

@@ -17,9 +17,7 @@ pub(crate) enum Slow<'a> {
     Several(&'a [String]),
 }
 
-/// Slow metadata calls.
 pub(crate) struct SlowMetadata<'a> {
-    /// Kind of calls that the title is about.
     pub(crate) what: Slow<'a>,
     /// Number of metadata calls; next field: their total time, ns.
     pub(crate) calls: u64,
@@ -97,12 +95,10 @@ pub(crate) enum Kind {
 /// Small files of one kind.
 pub(crate) struct ManyFiles {
     pub(crate) kind: Kind,
-    /// Number of files.
     pub(crate) files: u64,
     /// Number of calls on these files; next field: total time of the calls, ns.
     pub(crate) calls: u64,
     pub(crate) time_ns: f64,
-    /// Bytes read and written.
     pub(crate) bytes: u64,
     /// Number of opens and their total time, ns; next field: number of reads or writes and their total time.
     pub(crate) opens: (u64, f64),

@@ -33,7 +33,6 @@ pub(crate) struct Flushed<'a> {
     pub(crate) time_ns: f64,
     /// Number of processes that flush.
     pub(crate) processes: u64,
-    /// Number of writes to data sets.
     pub(crate) writes: u64,
 }
 

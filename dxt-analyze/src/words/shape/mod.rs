@@ -18,7 +18,6 @@ pub(crate) use polls::*;
 pub(crate) use small::*;
 pub(crate) use waits::*;
 
-/// Returns sample sentences of all findings on the pattern of I/O.
 #[cfg(test)]
 pub(super) fn samples() -> Vec<super::tests::Sample> {
     let all = [

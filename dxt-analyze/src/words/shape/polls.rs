@@ -77,9 +77,7 @@ pub(crate) enum Awaited {
 
 /// Processes that poll for one kind of event.
 pub(crate) struct Polled<'a> {
-    /// Event for which the processes poll.
     pub(crate) what: Awaited,
-    /// Processes that poll.
     pub(crate) who: Who,
     /// Path of the file or lock file, if nearly all waiting is for one; else `None`.
     pub(crate) file: Option<&'a str>,
@@ -138,7 +136,6 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
 
 /// Files that polling processes find some time after the files were created.
 pub(crate) struct FoundLate {
-    /// Processes that poll.
     pub(crate) who: Who,
     /// Number of files; next field: path of the only file, or pattern of all paths.
     pub(crate) files: u64,

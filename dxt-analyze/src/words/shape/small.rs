@@ -6,7 +6,6 @@ use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes, each_ns};
 
-/// Small read or write requests.
 pub(crate) struct Small {
     pub(crate) class: Class,
     /// Number of small requests; next fields: their bytes, and their total time, ns.

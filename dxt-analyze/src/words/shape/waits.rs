@@ -35,7 +35,6 @@ pub(crate) struct Queued {
     pub(crate) steps: bool,
     /// Mean number of calls in flight per storage target.
     pub(crate) in_flight: f64,
-    /// Slowdown of the calls by the queue.
     pub(crate) cost: QueueCost,
     /// Stripe count of most files; `None` if the files differ.
     pub(crate) stripes: Option<u32>,
@@ -138,7 +137,6 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
 pub(crate) struct LongCollective<'a> {
     pub(crate) file: &'a str,
     pub(crate) class: Class,
-    /// Number of ranks in the collective call.
     pub(crate) ranks: u64,
     /// Duration of the call; next fields: its start since the job's start, and usual duration of its peers. All in ns.
     pub(crate) took_ns: u64,

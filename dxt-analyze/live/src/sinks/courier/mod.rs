@@ -77,10 +77,7 @@ struct Queue<T> {
 }
 
 impl<T: Send + 'static> Courier<T> {
-    /// Starts a courier whose queue holds at most `most` items.
-    ///
-    /// # Errors
-    /// Fails if the system refuses a thread.
+    /// Starts a courier whose queue holds at most `most` items. Fails if the system refuses a thread.
     pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
         let state = Queue {
             waiting: VecDeque::new(),

@@ -26,10 +26,7 @@ pub(super) struct Post {
 }
 
 impl Post {
-    /// Parses the URL. Credentials are taken from the URL, else from the environment.
-    ///
-    /// # Errors
-    /// Fails if `url` is not an HTTP URL.
+    /// Parses the URL. Credentials are taken from the URL, else from the environment. Fails if `url` is not an HTTP URL.
     pub(super) fn new(url: &str) -> Result<Self> {
         if is_odd(url) {
             bail!(UsageError(format!("`{}`: {ODD}", shown::url(url))));

@@ -28,10 +28,8 @@ pub(crate) struct Udp {
     lost: u64,
 }
 
-/// Opens the destination `url`: posts lines to `http://...`, or sends them in datagrams to `udp://HOST:PORT`.
-///
-/// # Errors
-/// Fails if `url` has neither form, or if this build has no HTTP.
+/// Opens the destination `url`: posts lines to `http://...`, or sends them in datagrams to `udp://HOST:PORT`. Fails if `url` has neither
+/// form, or if this build has no HTTP.
 pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
     if let Some(address) = url.strip_prefix("udp://") {
         // UDP has no user names, so text before an `@` is a misplaced password and is removed.

@@ -31,10 +31,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Parses the URL and the environment; does not connect yet.
-    ///
-    /// # Errors
-    /// Fails if the URL is not valid, or TLS is required without certificates.
+    /// Parses the URL and the environment; does not connect yet. Fails if the URL is not valid, or TLS is required without certificates.
     pub(super) fn new(url: &str) -> Result<Self> {
         // Certificates are verified in any case, so the modes are equivalent.
         let url = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");

@@ -12,15 +12,11 @@ use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, client};
 
-/// Factory of TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Loads the certificates that this system trusts.
-    ///
-    /// # Errors
-    /// Fails if there are no certificates with which to verify servers.
+    /// Loads the certificates that this system trusts. Fails if there are no certificates with which to verify servers.
     pub(super) fn new() -> Result<Self> {
         let mut roots = RootCertStore::empty();
         let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

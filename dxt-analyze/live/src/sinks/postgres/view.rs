@@ -44,10 +44,7 @@ const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
 /// Creates the view, or extends an older version's view. Returns the reason if neither is possible; `None` on success, or if the user lacks
-/// the right to create views.
-///
-/// # Errors
-/// Fails if the connection is lost.
+/// the right to create views. Fails if the connection is lost.
 pub(super) fn make(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     if client.query_one(IS_NEW, &[])?.get(0) {
         return Ok(None);

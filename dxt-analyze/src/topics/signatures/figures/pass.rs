@@ -47,7 +47,6 @@ impl Bin {
         self.fastest = self.fastest.max(other.fastest);
     }
 
-    /// Returns the totals over several bins.
     pub(super) fn sum(bins: &[Self]) -> Self {
         bins.iter().fold(Self::NONE, |mut sum, bin| {
             sum.merge(bin);

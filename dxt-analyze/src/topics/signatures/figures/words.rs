@@ -103,7 +103,6 @@ pub(super) fn times(choice: &Choice) -> Vec<String> {
     (0..=MARKS).map(one).collect()
 }
 
-/// Returns the totals of each time slice.
 pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     let bins = choice.span.bins as usize;
     let each = bins.div_ceil(SLICES).max(1);
