@@ -1,5 +1,5 @@
 //! Writer of Chrome trace events: an object with a list `traceEvents`, one event per line. Times are µs since the job's start, with ns
-//! precision. `displayTimeUnit` is omitted: older versions of Perfetto took it for the unit of all times.
+//! precision. `displayTimeUnit` is omitted, because older versions of Perfetto took it for the unit of all times.
 
 use super::lanes::lanes;
 use super::level::Level;
@@ -15,9 +15,9 @@ pub(crate) struct Events<'a> {
     out: &'a mut dyn Write,
     /// File paths, encoded as JSON strings.
     files: Vec<String>,
-    /// Ranks written so far. If a rank has more than one process, the later ones get their pid in the name.
+    /// Ranks written so far. If a rank has several processes, the names of all but the first contain the pid.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. Never equal to a process's number: viewers show a thread with that number first.
+    /// Number of the next track. It differs from all process numbers, because viewers show a thread with a process's number first.
     next: usize,
     empty: bool,
 }
@@ -122,7 +122,7 @@ impl<'a> Events<'a> {
         .context("failed to write slices")
     }
 
-    /// Writes the end of the JSON object: a description of the job, and how many of its calls are shown.
+    /// Writes the end of the JSON object: a description of the job, and the numbers of calls shown, merged and omitted.
     pub(crate) fn finish(self, level: &Level, counts: &Counts) -> Result<()> {
         let other = json!({
             "job": self.run.info.key,

@@ -1,6 +1,6 @@
-//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Windows
-//! are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all files are
-//! merged, then calls of all operations.
+//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Time
+//! windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all
+//! files are merged, then calls of all operations.
 
 use super::{Common, Slice};
 use crate::model::{Process, Within};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// Length of the shortest time window, as a power of two in ns.
 const FIRST_SHIFT: u32 = 10;
 
-/// Key of a merged slice: thread; number of what its calls have in common (stream, operation or caller, see `Common`); time window.
+/// Key of a merged slice: thread; number of the stream, operation or caller that the calls have in common (see `Common`); time window.
 type Key = (u32, u32, u64);
 
 /// Merged slices of one process, under construction.
@@ -61,8 +61,7 @@ impl<'a> Merger<'a> {
         (slice.thread, number, span)
     }
 
-    /// Merges the slices further: doubles the time window, or merges more files or operations. If neither is possible, drops the shortest
-    /// slice.
+    /// Merges the slices further: doubles the time window, or else merges more files or operations, or else drops the shortest slice.
     fn coarsen(&mut self) {
         match (self.shift < u64::BITS, self.similar) {
             (true, _) => self.shift += 1,

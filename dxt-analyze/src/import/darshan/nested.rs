@@ -16,7 +16,7 @@ pub(crate) struct Above {
 }
 
 impl Above {
-    /// True if the lower layer's reads, or its writes if `writes` is true, were made inside the upper layer's calls.
+    /// Returns true if the lower layer's reads, or its writes if `writes` is true, were made inside calls of the upper layer.
     pub(crate) fn data(self, writes: bool) -> bool {
         self.wrote || self.read && !writes
     }
