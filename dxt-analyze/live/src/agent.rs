@@ -334,7 +334,7 @@ impl Agent {
     fn take_found(&mut self) {
         let found: Vec<Found> = self.watch.found().collect();
         found.into_iter().for_each(|found| self.begin(found));
-        // Spills are found after their spools, which may have ended since.
+        // A spill is found after its spool, which may have ended since.
         let spills = std::mem::take(&mut self.spills);
         self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
         while self.spills.len() > MOST_SPILLS {
@@ -464,7 +464,7 @@ impl Agent {
     fn write(&mut self, state: &SavedState) {
         match self.settings.state.as_deref().map(|path| state.write(path)) {
             Some(Err(error)) => {
-                // Reported once, not per interval.
+                // A repeated failure to write the state is reported once, not per interval.
                 if !std::mem::replace(&mut self.state_failed, true) {
                     self.said.push(format!("{error:#}; retrying"));
                 }

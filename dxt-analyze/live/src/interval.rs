@@ -383,7 +383,7 @@ mod tests {
         assert_eq!((numbers.len(), open.groups.len()), (MOST_OF_USER + 1, MOST_OF_USER + 1));
         let others = open.groups.last().unwrap();
         assert_eq!((&*others.job, &*others.op, others.class), (OTHERS, OTHERS, OpClass::Read));
-        // Other users keep their limit; this user gets all groups back once the sums are delivered.
+        // Other users keep their limits; this user can add groups again once the sums are delivered.
         assert_eq!(open.number(of(6_000), 8, true), MOST_OF_USER + 1);
         open.at(5, 0).add_calls(1, 1, 1);
         open.forget();

@@ -61,7 +61,7 @@ impl Address {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
             bail!("`{}` is not the address of a stream: use nats://HOST:PORT/SUBJECT", shown::url(url));
         };
-        // Split at the last `@`: a password may contain any delimiter.
+        // Splits the URL at the last `@`, since a password may contain any delimiter.
         let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, rest)| (Some(who), rest));
         let (server, subject) = rest.split_once('/').unwrap_or((rest, ""));
         let subject = if subject.is_empty() { "dxt.events" } else { subject };

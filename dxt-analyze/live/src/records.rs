@@ -215,7 +215,7 @@ mod tests {
         }
         assert_eq!(counted[0], (1, 1, 0, 0, -1, -1));
         assert_eq!(counted[7], (8, 2, 2, 2, 2, 6));
-        // Another data set has a record of its own.
+        // Another data set has its own record.
         let other = DataSetStream { stream: 2, data_set: 6, selection: None };
         let so_far = sets.add(other, None, &target(OpClass::Close), &Segment::new(StreamId(2), NO_OFFSET, 0, 1, 2));
         assert_eq!((so_far.calls, so_far.selected.unwrap().points, so_far.flushes), (1, 0, -1));

@@ -187,7 +187,7 @@ struct Looker {
     known: BTreeSet<PathBuf>,
     /// Paths not opened for lack of descriptors; the value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
-    /// Directories already reported as not watchable.
+    /// Directories for which a failure to watch them was already reported.
     reported: BTreeSet<PathBuf>,
     /// True if the lack of descriptors was already reported.
     reported_waiting: bool,
@@ -344,7 +344,7 @@ impl Looker {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.waiting.insert(path, was_there);
                 }
-                // Results of `dxt-run` may also have such a name. Directories of other users are left to their own agents.
+                // A result of `dxt-run` may be named like its spool directory. Directories of other users are left to their agents.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
                 Err(why) => self.cannot_watch(&path, why),
             }
@@ -371,7 +371,7 @@ impl Looker {
                 }
                 return;
             }
-            // Spools of other users are left to their own agents.
+            // Spools of other users are left to those users' agents.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }

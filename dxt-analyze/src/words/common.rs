@@ -1,4 +1,4 @@
-//! //! Text fragments that several findings share.
+//! Text fragments that several findings share.
 
 use super::Words;
 use crate::text::units as show;

@@ -1,4 +1,4 @@
-//! //! Sentences on MPI-IO and HDF5 calls that spend much of their time outside of system calls.
+//! Sentences on MPI-IO and HDF5 calls that spend much of their time outside of system calls.
 
 use super::Words;
 use super::common::each_bytes;

@@ -1,4 +1,4 @@
-//! //! Sentences on findings about the whole run, and titles that combine several findings.
+//! Sentences on findings about the whole run, and titles that combine several findings.
 
 use super::Words;
 use crate::findings::{About, Evidence, Title};

@@ -16,7 +16,7 @@ impl Agent {
         let mut all = self.gone;
         self.held.iter().for_each(|held| add(&mut all, held));
         self.add_others(&mut all);
-        // Excluded from the saved state (see `gone`), since a resumed agent may still open these spools.
+        // Unopened spools are excluded from the saved state (see `gone`), since a resumed agent may still open them.
         all.spools += self.unopened;
         all
     }

@@ -71,7 +71,7 @@ impl Progress {
     async fn run(&mut self) {
         loop {
             let why = match self.read().await {
-                // The receiver was dropped.
+                // The receiver of the messages was dropped, so the thread ends.
                 Ok(()) => return,
                 Err(why) => why,
             };

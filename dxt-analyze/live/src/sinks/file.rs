@@ -32,7 +32,7 @@ impl Output {
 
     /// Truncates the file to `length` bytes.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
-        // Devices and pipes have no length.
+        // Only regular files can be truncated: devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
             file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).context("failed to truncate it")?;
         }
@@ -145,7 +145,7 @@ fn locked(path: &Path) -> Result<File> {
     loop {
         let file = growing(path).with_context(failed)?;
         let about = file.metadata().with_context(failed)?;
-        // Devices and pipes may be shared.
+        // Several agents may share a device or pipe, so it is not locked.
         if !about.is_file() {
             return Ok(file);
         }

@@ -38,7 +38,7 @@ struct Publisher {
 /// Number of processes that ended before the agent could observe them, shared with the sending thread. It is not queued as a message, since
 /// queued messages may be dropped.
 struct Unseen {
-    /// Id of this agent; an agent that resumes it keeps the id.
+    /// Id of this agent, which agents that resume it keep.
     watcher: AtomicU64,
     count: AtomicU64,
 }

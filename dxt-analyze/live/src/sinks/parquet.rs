@@ -121,7 +121,7 @@ impl Sink for Parquet {
                 Ok(())
             }
             None => {
-                // Continue after the files of earlier agents.
+                // Continues the numbering after the Parquet files of earlier agents.
                 while self.part().exists() {
                     self.number += 1;
                 }
@@ -143,7 +143,7 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        // Checked here too, in case no more events arrive to trigger the rotation.
+        // Completes a due Parquet file here too, in case no more events arrive.
         if self.is_known && self.is_due() {
             self.rotate()?;
         }

@@ -36,7 +36,7 @@ pub(super) struct Program {
     pub(super) daemon: String,
 }
 
-/// State shared by the thread and its owner.
+/// State shared by the writing thread and its owner.
 #[derive(Default)]
 struct Shared {
     waiting: AtomicUsize,

@@ -59,7 +59,7 @@ fn iosig(op: &Op) -> String {
             return format!("MPI_I{name}{}", if name.contains('_') { "" } else { "_AT" });
         }
         (Some(Layer::Mpiio), OpMode::Split) => return format!("MPI_{name}_BEGIN"),
-        // io_submit and io_uring keep their names.
+        // Operations of io_submit and io_uring keep their names.
         (Some(Layer::Posix), OpMode::Nonblocking) if !name.contains('_') => return format!("POSIX_AIO_{name}"),
         _ => {}
     }

@@ -29,7 +29,7 @@ pub struct Whose {
 /// Signature of the reads and writes of one process, thread, file, interface and caller.
 #[derive(Clone, Debug)]
 pub struct Signed {
-    /// Process, thread, file, interface and caller.
+    /// Process, thread, file, interface and caller of the calls.
     pub whose: Whose,
     /// Signature recognised in the reads and writes.
     pub signature: Signature,

@@ -271,7 +271,7 @@ fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, r
     }
     ends.extend(until.drain().map(|(_, end)| end));
     ends.sort_unstable();
-    // At equal times, ends are processed before starts.
+    // If a write ends when another starts, the end is processed first, so that they do not overlap.
     let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
     let mut starts = starts.iter().copied().peekable();
     for &end in ends.iter() {

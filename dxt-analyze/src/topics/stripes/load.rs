@@ -182,7 +182,7 @@ impl LoadOverTime {
         let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
         let busiest = moments.iter().map(|moment| moment.busiest_bytes).sum::<Sum>().get();
         let bytes = moments.iter().map(|moment| moment.bytes).sum::<Sum>().get();
-        // Used targets come before unused ones. The row for targets without a row of their own is last.
+        // Targets are sorted by bytes, most first. The row that sums the targets without their own row is last.
         all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
         let shown = all.len().min(LOAD_SHOWN);
         let (own, rest) = all.split_at(shown);

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((part.op, part.from_bytes, part.aligned, part.unaligned), ("write", 4096, 40, 25));
         let mean = fast.iter().sum::<u64>() as f64 / 40.0;
         assert!(part.is_clear && part.cost_ns == ((1500.0 - mean) * 25.0) as u64, "{part:?}");
-        // Merging two halves gives the same result as adding all.
+        // Merging two halves of the operations gives the same result as adding all of them.
         let mut halves = filled(&fast[..20], &slow[..5]);
         halves.merge(&filled(&fast[20..], &slow[5..]));
         assert_eq!(halves.comparisons(&least), found);

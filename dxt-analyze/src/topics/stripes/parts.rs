@@ -36,7 +36,7 @@ impl FilePart {
 /// Load of one storage target by accesses to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetPart {
-    /// OST index; `None` if the layout does not name it.
+    /// OST index of the storage target; `None` if the layout does not name the target.
     pub ost: Option<u32>,
     /// Number of operations that accessed the target.
     pub operations: u64,

@@ -33,7 +33,7 @@ pub struct CollectiveRow {
     pub last: String,
     /// Wall time after the last rank's start in which the busiest rank was in system calls.
     pub storage_ns: u64,
-    /// Name of the busiest process: the one with most time in system calls.
+    /// Name of the busiest process, which spent most time in system calls.
     pub busiest: String,
     /// Wall time after the last rank's start in which the busiest rank was not in system calls, but e.g. communicated or copied.
     pub rest_ns: u64,
@@ -43,7 +43,7 @@ pub struct CollectiveRow {
     pub aggregators: u64,
     /// Number of system calls that moved data inside the operation's calls.
     pub data_calls: u64,
-    /// Bytes moved by these system calls.
+    /// Bytes moved by system calls inside the operation's calls.
     pub data_bytes: u64,
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
 /// Blocks that processes read and then overwrite soon after.
 pub(crate) struct ReadBefore<'a> {
     pub(crate) who: Who,
-    /// Number of files, and the path of one of them.
+    /// Number of files; next field: path of one of them.
     pub(crate) files: u64,
     pub(crate) file: &'a str,
     /// Number of blocks; next field: their total bytes.

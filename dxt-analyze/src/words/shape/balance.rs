@@ -110,7 +110,7 @@ pub(crate) fn longer(
 pub(crate) struct LongerTogether<'a> {
     /// Name of all these ranks, e.g. `ranks 4-7`.
     pub(crate) ranks: String,
-    /// Node of all these ranks, and true if it has no other ranks; `None` if they are on several nodes, or with others on the run's only node.
+    /// Node of all these ranks, and true if it has no other ranks; `None` if they use several nodes, or share the run's only node with others.
     pub(crate) node: Option<(&'a str, bool)>,
     pub(crate) class: Class,
     /// Shortest, median and longest time in calls per slow rank, ns; next field: the three times for other ranks.

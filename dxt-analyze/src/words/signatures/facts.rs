@@ -1,4 +1,4 @@
-//! //! Facts that sentences on I/O signatures (access patterns) state: rows of the tables of advice.
+//! Facts that sentences on I/O signatures (access patterns) state: rows of the tables of advice.
 
 use crate::model::FileId;
 use serde::Serialize;

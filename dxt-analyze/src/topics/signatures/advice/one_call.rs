@@ -18,7 +18,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     let order = Order::new(run);
     let mut out = Vec::new();
     for group in groups(run, &order, signed) {
-        // A process with several threads or files in the group does other I/O as well: the whole group is skipped.
+        // Skips the whole group if a process has several threads or files in it, and so does other I/O as well.
         let one_each = group.members.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let is_of_program = |layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio);
         if !group.one_file || !one_each || !is_of_program(group.layer) {
