@@ -56,7 +56,6 @@ pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
 /// Maximum number of files in a spool. Like the other `SPOOL_` limits on numbers of objects, the capacity of the tracer's table.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;
-/// Maximum number of streams in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
 /// Maximum number of stripe layouts in a spool: two per file (read at the file's first open and last close) and some layouts read again.
@@ -65,10 +64,8 @@ pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
 /// Maximum number of threads in a spool, including threads that own scratch buffers.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_THREADS: usize = 2 << 20;
-/// Maximum number of communicators in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
-/// Maximum number of HDF5 data sets in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
 /// Maximum number of shapes (extents over time) stored per data set; of more shapes, the latest are stored.

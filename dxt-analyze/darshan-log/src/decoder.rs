@@ -2,7 +2,6 @@
 
 use crate::header::Compression;
 
-/// Decompressor of consecutive compressed streams.
 pub(crate) enum Decoder {
     Zlib { inflate: flate2::Decompress, inside: bool },
     Bzip2 { inflate: bzip2::Decompress, inside: bool },

@@ -144,7 +144,6 @@ impl Walk {
     }
 }
 
-/// Search for the sizes of one module's records.
 pub(crate) struct Probe<'a, F> {
     pub(crate) info: &'a Info,
     /// True if the log should have a name for each record id of the module.

@@ -27,7 +27,7 @@ pub fn record_id(name: &[u8]) -> u64 {
     mix(a, b, c).2
 }
 
-/// Decodes up to 8 bytes as a little-endian number.
+/// Decodes at most 8 bytes as a little-endian number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }

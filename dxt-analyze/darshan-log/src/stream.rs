@@ -14,7 +14,6 @@ const INPUT_BYTES: usize = 64 << 10;
 /// Size of the buffer of decompressed bytes, which is also the largest piece that can be requested.
 pub(crate) const OUTPUT_BYTES: usize = 96 << 10;
 
-/// Reader of one region's decompressed bytes.
 pub(crate) struct Stream<'a, R> {
     source: &'a mut R,
     problems: &'a mut Vec<Problem>,

@@ -182,7 +182,6 @@ fn intervals(l: &Loop, each: &mut dyn FnMut(&Intervals)) {
     }
 }
 
-/// Returns the spatial order of a loop nest's accesses.
 fn spatial(nest: &Loop) -> Spatial {
     // Descends to the first loop whose body is more than a single inner loop.
     let mut at = nest;

@@ -10,7 +10,6 @@
 
 use crate::times::Intervals;
 
-/// Maximum depth of a loop nest.
 pub(crate) const MAX_DEPTH: usize = 8;
 /// Maximum number of leaves (accesses in loop bodies) in the inner loops of a nest that the recogniser builds.
 pub(crate) const MAX_LEAVES: usize = 1024;

@@ -95,7 +95,6 @@ impl Recogniser {
         taken
     }
 
-    /// Adds the next accesses of the stream.
     #[cfg(test)]
     pub(crate) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));

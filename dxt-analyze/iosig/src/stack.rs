@@ -224,7 +224,6 @@ impl Reach {
     }
 }
 
-/// Stack of accesses and loop nests.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) elements: Vec<Element>,

@@ -37,7 +37,6 @@ pub struct Succession {
 }
 
 impl Succession {
-    /// Adds the next access of the stream.
     #[inline]
     pub(crate) fn add(&mut self, offset: u64, length: u64) {
         let end = offset.wrapping_add(length);
@@ -58,7 +57,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Adds the counts of another section of the stream.
+    /// Adds the counts of `other`, a section of the stream that need not be adjacent.
     pub(crate) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;

@@ -26,7 +26,6 @@ impl Intervals {
         self.sum_squares += ns * ns;
     }
 
-    /// Adds the intervals of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.sum_ns += other.sum_ns;

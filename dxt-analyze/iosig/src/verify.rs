@@ -14,16 +14,15 @@ pub(crate) struct Mismatch {
     pub(crate) found: Option<Untimed>,
 }
 
-/// Result of verifying a signature against its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Verified {
     /// Number of accesses in the stream.
     pub(crate) accesses: u64,
-    /// Bytes of all accesses in the stream.
+    /// Number of bytes of all accesses in the stream.
     pub(crate) bytes: u128,
     /// Number of accesses that the signature regenerates at the correct position, excluding residue (accesses outside loops).
     pub(crate) covered: u64,
-    /// Bytes of the regenerated accesses.
+    /// Number of bytes of the regenerated accesses.
     pub(crate) covered_bytes: u128,
     /// First difference, after which no access counts as regenerated; `None` without a difference.
     pub(crate) mismatch: Option<Mismatch>,

@@ -62,7 +62,6 @@ pub(crate) struct Args {
     pub(crate) seed: u64,
 }
 
-/// Access patterns that the command line offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PatternName {
     /// One file, a contiguous part per rank (IOR, segmented)
@@ -79,7 +78,6 @@ pub(crate) enum PatternName {
     Gcrm,
 }
 
-/// Direction of data operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Direction {
     /// Write
@@ -88,7 +86,6 @@ pub(crate) enum Direction {
     Read,
 }
 
-/// Interface through which the program does its I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Interface {
     /// POSIX calls

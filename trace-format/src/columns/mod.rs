@@ -27,7 +27,6 @@ pub const MAX_EXCEPTIONS: usize = 1024;
 /// Number of slots in the table of predicted offsets; a stream uses slot `id % PREDICTORS`.
 pub const PREDICTORS: usize = 1024;
 
-/// Indices of the columns in an encoded segment block.
 mod column {
     pub(super) const STREAM: usize = 0;
     pub(super) const OFFSET: usize = 1;

@@ -1,4 +1,3 @@
-
 /// Conversion of clock ticks in the tracer's memory to nanoseconds since the process's epoch: `(ticks - base) * mult / 2^52`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickScale {

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 pub enum Selection {
     /// No elements, as in processes that transfer nothing in a collective call.
     None,
-    /// Whole data set.
+    /// All elements of the data set.
     All,
     /// Regular hyperslab: one start, stride, count and block per dimension.
     RegularHyperslab,
     /// Any other union of hyperslabs.
     IrregularHyperslab,
-    /// List of points.
+    /// List of single elements (points).
     Points,
-    /// Any other selection.
+    /// Any other form of selection.
     Other,
 }
 

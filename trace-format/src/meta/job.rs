@@ -4,7 +4,6 @@ use super::codec;
 use crate::op::OpDef;
 use serde::{Deserialize, Serialize};
 
-/// Section tags of the job block.
 mod tag {
     pub(super) const INFO: u16 = 1;
     pub(super) const OPS: u16 = 2;

@@ -51,7 +51,7 @@ pub struct HintDef {
 pub enum DatatypeRole {
     /// Elementary type (etype) of a file view.
     Etype,
-    /// Filetype of a file view.
+    /// Filetype of a file view (the repeated pattern of etypes).
     Filetype,
     /// Memory datatype of a read.
     ReadBuffer,

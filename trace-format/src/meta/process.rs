@@ -14,7 +14,6 @@ use crate::profile::Profile;
 use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 
-/// Section tags of the process block.
 mod tag {
     pub(super) const INFO: u16 = 1;
     pub(super) const THREADS: u16 = 2;
@@ -41,7 +40,7 @@ mod tag {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum ClockSource {
-    /// `clock_gettime(CLOCK_MONOTONIC)`.
+    /// System call `clock_gettime(CLOCK_MONOTONIC)`.
     #[default]
     Monotonic,
     /// Processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
@@ -187,7 +186,7 @@ pub enum LayoutMoment {
     Open,
     /// Layout read when the file was closed; a progressive layout may have grown since the open.
     Close,
-    /// Time that this version does not know.
+    /// Layout read at a time that this version does not know.
     Other,
 }
 

@@ -17,7 +17,6 @@ pub struct BlockRef {
 }
 
 pub(super) enum Step {
-    /// Segment block.
     Block(BlockRef),
     /// Frame of any other type, with its file offset.
     Other(u64, FrameHeader),

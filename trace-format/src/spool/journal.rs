@@ -194,7 +194,6 @@ pub fn shape(shape: Shape) -> [u8; 24] {
 
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
-    // Decoder of journal records.
     use super::{
         DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
         Shape, record_bytes,

@@ -42,9 +42,9 @@ fn banner(out: &mut dyn Write, module: Module, stars: usize) -> io::Result<()> {
 /// Version of Darshan whose warning about incomplete modules is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Advice {
-    /// Warning of both tools of release 3.5.0.
+    /// Wording of the warning in both tools of release 3.5.0.
     Release,
-    /// Warning of Darshan's main branch after 3.5.0.
+    /// Wording of the warning in Darshan's main branch after 3.5.0.
     Main,
 }
 

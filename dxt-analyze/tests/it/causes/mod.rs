@@ -1,4 +1,4 @@
-//! Tests of causes and verdicts in reports. Each test builds a trace in which every call is known, with one fault.
+//! Tests of causes and verdicts in reports. Each test builds a trace in which every call is known, with a single fault.
 
 mod again;
 mod aggregators;
@@ -79,8 +79,8 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Ends each process with one barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the
-/// last has arrived.
+/// Ends all processes with a barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the last
+/// has arrived.
 fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
     let ranks = all.into_iter().map(|(mut one, now)| {
@@ -186,7 +186,7 @@ fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
         let mut one = process(rank as i32, "n");
         for step in 0..100 {
             let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
-            // Some jitter: no two calls of a real program take equal times.
+            // Jitter is added, since no two calls of a real program take equal times.
             let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
             one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
         }

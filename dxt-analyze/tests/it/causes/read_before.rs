@@ -7,10 +7,10 @@ use crate::common::process;
 use serde_json::json;
 use trace_format::meta::stream_flags::NESTED;
 
-/// Parameters of the test program, which reads each block and then overwrites it.
+/// Parameters of the program under test, which reads each block and then overwrites it.
 #[derive(Clone, Copy)]
 struct Way {
-    /// Time from the end of a read to the write, in ns.
+    /// Time from the end of a read to the write, ns.
     between: u64,
     /// Number of bytes overwritten in each block.
     written: u64,
@@ -28,7 +28,7 @@ fn blocks(way: Way) -> serde_json::Value {
             one.add(&name, MMAP, 0, 0, 40 << 20, 0, 1000);
         }
         for block in 0..40_u64 {
-            // Some jitter: no two calls of a real program take equal times.
+            // Jitter is added, since no two calls of a real program take equal times.
             let (from, jitter) = (block * 24 * MS + MS, (block * 7 + rank) % 10 * MS / 50);
             let (offset, read) = ((block << 20) as i64, from + 8 * MS + jitter);
             let written = read + way.between + 8 * MS + jitter;

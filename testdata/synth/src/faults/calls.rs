@@ -65,7 +65,6 @@ impl Op {
         matches!(TABLE[self as usize].3, OpClass::Read | OpClass::Write)
     }
 
-    /// True for writes.
     pub(super) fn writes(self) -> bool {
         TABLE[self as usize].3 == OpClass::Write
     }
@@ -105,7 +104,6 @@ impl Call {
     }
 }
 
-/// Step of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Passes the given number of ns without I/O, such as computing; traces do not record this step.

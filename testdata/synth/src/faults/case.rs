@@ -22,7 +22,6 @@ impl Case {
         Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
     }
 
-    /// Puts the case on the short list of cases.
     pub(super) fn short(self) -> Self {
         Self { short: true, ..self }
     }

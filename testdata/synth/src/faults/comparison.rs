@@ -157,7 +157,6 @@ fn changes(before: &Score, now: &Score) -> Vec<String> {
     out
 }
 
-/// Returns the differences between the facts of two findings.
 fn facts<'a>(before: &'a Finding, now: &'a Finding) -> impl Iterator<Item = String> {
     let keys = |finding: &'a Finding| finding.about.as_object().into_iter().flat_map(serde_json::Map::keys);
     let all: BTreeSet<&String> = keys(before).chain(keys(now)).collect();

@@ -31,7 +31,6 @@ pub(super) struct Doings {
     pub(super) sync_points: Vec<(Op, u64, u64)>,
 }
 
-/// Result of a simulated job.
 pub(super) struct Outcome {
     /// Recorded activity of each thread, by rank, then by thread.
     pub(super) threads: Vec<Doings>,

@@ -80,7 +80,6 @@ fn spreads() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with different interfaces.
 fn interfaces() -> Vec<Named> {
     let stream = Job { interface: Interface::Streams, ..own_files(usual()) };
     vec![

@@ -3,11 +3,8 @@
 /// Interface through which the program does its I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
-    /// POSIX calls.
     Posix,
-    /// C streams.
     Streams,
-    /// Independent MPI-IO calls.
     Independent,
     /// Collective MPI-IO calls, in which aggregators write or read the data of all ranks.
     Collective,
@@ -16,9 +13,7 @@ pub(super) enum Interface {
 /// Direction of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// All phases write.
     Write,
-    /// All phases read.
     Read,
     /// Phases alternate between writing and reading; data that is read existed before the job.
     Both,
@@ -35,7 +30,6 @@ pub(super) enum Placement {
     Own,
 }
 
-/// Order of a rank's accesses in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Ascending offsets.

@@ -48,7 +48,6 @@ impl Finding {
         [kind, &plural].into_iter().filter_map(|key| self.about.get(key)).flat_map(names).collect()
     }
 
-    /// True if the finding has the fact `fact`.
     pub(super) fn has(&self, fact: &str) -> bool {
         self.about.get(fact).is_some_and(|value| !value.is_null())
     }
@@ -81,7 +80,6 @@ pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path
     read(&out.stdout).with_context(of)
 }
 
-/// Parses the JSON report of an analyzer.
 pub(super) fn read(json: &[u8]) -> anyhow::Result<Verdict> {
     let report: Value = serde_json::from_slice(json)?;
     let verdict = report.get("verdict").context("there is no verdict")?;

@@ -177,7 +177,6 @@ fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.extend(job.lock_each.then_some(Step::Give { key, call: Call { op: Op::Unlock, ..whole_file } }));
 }
 
-/// Appends the steps of an independent MPI-IO access.
 fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWrite, Op::Write) } else { (Op::FileRead, Op::Read) };

@@ -38,7 +38,6 @@ pub(crate) trait Pattern {
     }
 }
 
-/// Returns the access pattern selected on the command line.
 pub(crate) fn named(args: &Args) -> Box<dyn Pattern + '_> {
     match args.pattern {
         PatternName::IorShared => Box::new(ior::Segmented { args }),

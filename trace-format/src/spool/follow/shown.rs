@@ -1,5 +1,3 @@
-// Set of a spool's segments that were already delivered.
-
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +51,6 @@ impl Shown {
         true
     }
 
-    /// Marks a chunk as delivered completely.
     pub(super) fn finish(&mut self, thread: u32, sequence: u32) {
         let one = self.threads.entry(thread).or_default();
         one.slots.remove(&sequence);

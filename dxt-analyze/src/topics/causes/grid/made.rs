@@ -1,4 +1,4 @@
-//! How the cells of a run are put together of what was read.
+//! Makes the cells of a run from the results of the passes.
 
 use super::compared::compared_on_a_file;
 use super::folders::Folders;
@@ -24,17 +24,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// Processes from which on calls on a file are compared among themselves rather than with those on other files.
+/// Fewest processes on a file for its calls to be compared with each other, not with those on other files.
 const SHARED_BY: usize = 3;
 
-/// Part of the run that a process is in calls from which it holds up who waits for its messages.
+/// Part of the run that a process is in calls, from which it blocks ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
 
-/// What is compared with each other.
+/// Calls that are compared with each other: kind, and file if compared by file.
 pub(super) type Group = (Kind, FileId);
 
 impl<'a> Grid<'a> {
-    /// Of what was read, and of calls that have only counters.
+    /// Makes cells of recorded calls (`read`) and of calls with counters only.
     #[must_use]
     pub fn new(
         run: &'a Run,
@@ -197,7 +197,7 @@ impl<'a> Grid<'a> {
 
     fn hold_up(&self) -> Option<Vec<bool>> {
         let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
-        // Who is no rank is not known to wait for others either.
+        // Processes without MPI are not known to wait for others.
         let ranks = self.run.ranks() > 0;
         if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
             return None;
@@ -206,7 +206,7 @@ impl<'a> Grid<'a> {
         Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
     }
 
-    /// Subtracts what is usual for the like of each cell.
+    /// Subtracts the usual log duration of each cell's peers.
     fn set_above(&mut self, groups: &[Group]) {
         let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
         for (entry, group) in self.entries.iter().zip(groups) {
@@ -214,7 +214,7 @@ impl<'a> Grid<'a> {
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
-        // Next to memory any storage is slow.
+        // Files in memory are compared separately: any storage is slow next to memory.
         let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
         let like = |entry: &Entry, kind: Kind| (kind, in_memory.get(entry.file.index()).copied().unwrap_or_default());
         let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
@@ -232,20 +232,20 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Whether a stream's calls are a library's, and whether they are collective ones of MPI-IO.
+/// Returns whether calls of a stream are a library's, and whether they are collective MPI-IO calls.
 fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
     (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
 }
 
-/// Whether a call on such a file is one of those that make a split collective one.
+/// True if a call on a file with split collective calls is part of one.
 fn is_of_split(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
 }
 
-/// Files that several processes have data or other calls on.
+/// Returns the files that several processes make any calls on.
 fn shared_files(run: &Run) -> FxHashSet<FileId> {
     let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
     for process in &run.processes {

@@ -17,7 +17,6 @@ pub(super) use program::*;
 pub(super) struct Fault {
     /// Description of the fault for people.
     pub(super) cause: String,
-    /// Function that injects the fault into a job.
     pub(super) inject: Box<dyn Fn(&mut Job)>,
     /// Criteria for findings that name the fault; a finding must meet one of them.
     pub(super) right: Vec<Right>,

@@ -15,7 +15,6 @@ pub(super) use sick::GENERATIONS;
 const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
 /// Maximum number of attempts to draw a fault with a permitted cost, per case.
 const TRIES: u64 = 12;
-/// Maximum number of calls in a job.
 const MOST_CALLS: u64 = 150_000;
 /// Interval between healthy cases: every fourth case is healthy, all others have a fault.
 const HEALTHY: u64 = 4;
@@ -79,7 +78,6 @@ impl Draw {
         uniform(&[self.next()]) <= probability
     }
 
-    /// Draws a job without faults.
     fn job(&mut self) -> Job {
         let interface = match self.number(0, 20) {
             0..=11 => Interface::Posix,

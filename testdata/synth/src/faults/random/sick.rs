@@ -83,7 +83,6 @@ fn shared(draw: &mut Draw) -> Job {
     Job { place: Placement::Parts, stripe_count: job.osts, file_per_phase: false, ..job }
 }
 
-/// Draws a job with one file per rank.
 fn own(draw: &mut Draw) -> Job {
     Job { place: Placement::Own, stripe_count: 1, ..plain(draw) }
 }
