@@ -60,9 +60,9 @@ impl Layer {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpClass {
-    /// Moves bytes from the file.
+    /// Moves bytes from the file to memory: read, pread, ...
     Read,
-    /// Moves bytes to the file.
+    /// Moves bytes from memory to the file: write, pwrite, ...
     Write,
     /// Opens or creates a file.
     Open,
@@ -70,13 +70,13 @@ pub enum OpClass {
     Close,
     /// Makes bytes durable or visible: fsync, fflush, `MPI_File_sync`.
     Sync,
-    /// Moves the file position.
+    /// Moves the file position (seek).
     Seek,
     /// Other metadata: stat, truncate, rename, `MPI_File_set_view`, ...
     Metadata,
-    /// Takes a lock.
+    /// Takes a lock on a file.
     Lock,
-    /// Releases a lock.
+    /// Releases a lock on a file.
     Unlock,
     /// Maps the file into memory.
     Map,

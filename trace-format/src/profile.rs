@@ -12,7 +12,7 @@ pub struct Access {
     pub writes: bool,
     /// File offset of the first byte accessed; negative if unknown.
     pub offset: i64,
-    /// Bytes transferred.
+    /// Number of bytes transferred.
     pub length: u64,
     /// Start time of the call, in any unit.
     pub start: u64,
@@ -63,9 +63,9 @@ pub struct Profile {
     pub memory_unaligned: u64,
     /// Number of reads that directly follow a write plus writes that directly follow a read.
     pub switches: u64,
-    /// Longest read call.
+    /// Longest read call added.
     pub slowest_read: Slowest,
-    /// Longest write call.
+    /// Longest write call added.
     pub slowest_write: Slowest,
     /// Most common access sizes, in bytes.
     pub sizes: CommonValues,

@@ -17,7 +17,7 @@ pub struct RankShare {
 /// Mean and variance of a quantity over the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// Mean over the ranks.
+    /// Mean of the quantity over the ranks.
     pub mean: f64,
     /// Sum of squared differences from the mean; divided by the number of ranks, the variance.
     pub squares: f64,

@@ -83,7 +83,7 @@ pub enum Error {
         /// Number of bytes available at that offset.
         available: u64,
     },
-    /// A compressed stream is damaged.
+    /// A compressed stream in the log is damaged.
     #[error("the {compression} stream of {what} is damaged near offset {offset}: {why}")]
     Stream {
         /// Name of the region being read.
@@ -92,7 +92,7 @@ pub enum Error {
         offset: u64,
         /// Compression of the stream: `zlib` or `bzip2`.
         compression: &'static str,
-        /// Message of the decompressor.
+        /// Error message of the decompressor.
         why: String,
     },
     /// A length stated in the file exceeds its limit.
@@ -107,7 +107,7 @@ pub enum Error {
         /// Approximate file offset of the length.
         offset: u64,
     },
-    /// A structure has invalid contents.
+    /// A structure in the log has invalid contents.
     #[error("{what} near offset {offset} is invalid: {why}")]
     Malformed {
         /// Name of the structure being read.

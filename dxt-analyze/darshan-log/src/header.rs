@@ -74,7 +74,7 @@ pub enum Compression {
     Zlib,
     /// One or more bzip2 streams, which `darshan-convert --bzip2` writes.
     Bzip2,
-    /// Uncompressed bytes.
+    /// No compression: regions are stored as they are.
     None,
 }
 

@@ -16,9 +16,9 @@ pub struct HeatmapRecord {
     pub rank: i64,
     /// Width of a time bin, in seconds; the first bin begins when the process starts.
     pub bin_width_seconds: f64,
-    /// Bytes written per time bin.
+    /// Bytes that the rank wrote per time bin.
     pub write_bytes: Vec<i64>,
-    /// Bytes read per time bin; has as many bins as `write_bytes`.
+    /// Bytes that the rank read per time bin; has as many bins as `write_bytes`.
     pub read_bytes: Vec<i64>,
 }
 

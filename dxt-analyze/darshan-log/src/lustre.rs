@@ -29,7 +29,7 @@ pub struct LustreRecord {
 /// Component of a stripe layout: an extent of the file with its own striping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Component {
-    /// Stripe size, in bytes.
+    /// Stripe size of the component, in bytes.
     pub stripe_size: i64,
     /// Number of OSTs of the component; 0 if the data is on a metadata target.
     pub stripe_count: i64,

@@ -10,39 +10,39 @@ use std::fmt;
 pub enum Module {
     /// Module of Darshan's own tests, with index 0.
     Null,
-    /// POSIX counters.
+    /// Counters of POSIX calls.
     Posix,
-    /// MPI-IO counters.
+    /// Counters of MPI-IO calls.
     MpiIo,
-    /// HDF5 counters, one record per file.
+    /// Counters of HDF5, one record per file.
     H5F,
-    /// HDF5 counters, one record per data set.
+    /// Counters of HDF5, one record per data set.
     H5D,
-    /// PnetCDF counters, one record per file.
+    /// Counters of PnetCDF, one record per file.
     PnetcdfFile,
-    /// PnetCDF counters, one record per variable.
+    /// Counters of PnetCDF, one record per variable.
     PnetcdfVar,
-    /// Blue Gene/Q job information.
+    /// Information on a Blue Gene/Q job.
     BgQ,
-    /// Lustre stripe layouts.
+    /// Stripe layouts of files on Lustre.
     Lustre,
-    /// STDIO counters: calls on C streams (fopen, fread, ...).
+    /// Counters of calls on C streams (fopen, fread, ...).
     Stdio,
     /// DXT segments, one per POSIX read or write.
     DxtPosix,
     /// DXT segments, one per MPI-IO read or write.
     DxtMpiIo,
-    /// MDHIM counters.
+    /// Counters of MDHIM (a key-value store for HPC).
     Mdhim,
     /// AutoPerf module: counters of Cray XC systems.
     ApXc,
-    /// AutoPerf module: MPI counters.
+    /// AutoPerf module: counters of MPI calls.
     ApMpi,
     /// Heat maps: bytes read and written per time bin, by rank.
     Heatmap,
-    /// DAOS file system counters.
+    /// Counters of the DAOS file system.
     Dfs,
-    /// DAOS object counters.
+    /// Counters of DAOS objects.
     Daos,
 }
 

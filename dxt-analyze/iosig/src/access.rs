@@ -7,7 +7,7 @@ use crate::expand::Untimed;
 pub struct Access {
     /// Operation number, assigned by the caller; equal numbers stand for equal operations.
     pub op: u16,
-    /// Offset of the first byte accessed.
+    /// File offset of the first byte accessed.
     pub offset: u64,
     /// Number of bytes accessed.
     pub length: u64,

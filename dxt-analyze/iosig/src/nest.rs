@@ -19,7 +19,7 @@ pub(crate) const MAX_LEAVES: usize = 1024;
 pub struct Step {
     /// Change of the first byte's offset, in bytes.
     pub offset: i64,
-    /// Change of the length, in bytes.
+    /// Change of the access's length, in bytes.
     pub length: i64,
 }
 

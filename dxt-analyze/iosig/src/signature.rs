@@ -10,9 +10,9 @@ use crate::times::Intervals;
 pub struct Pattern {
     /// Index of the pattern's first access in the stream of accesses, from 0.
     pub position: u64,
-    /// Number of accesses in all iterations.
+    /// Number of accesses in all iterations of the loop nest.
     pub accesses: u64,
-    /// Number of bytes accessed in all iterations.
+    /// Number of bytes accessed in all iterations of the loop nest.
     pub bytes: u128,
     /// Start of the first access, in ns.
     pub start_ns: u64,
@@ -158,7 +158,7 @@ impl Residue {
 pub enum Item {
     /// Accesses that form a loop nest.
     Pattern(Pattern),
-    /// Accesses outside loops.
+    /// Successive accesses outside loops.
     Residue(Residue),
 }
 

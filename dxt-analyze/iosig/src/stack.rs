@@ -21,7 +21,7 @@ pub(crate) struct Ring {
     last: [Access; KEPT],
     /// Offsets of the accesses, stored twice, so that the latest offsets are always contiguous.
     offsets: [u64; 2 * KEPT],
-    /// Number of accesses pushed so far.
+    /// Number of accesses pushed so far, including those no longer in the ring.
     pub(crate) total: u64,
 }
 

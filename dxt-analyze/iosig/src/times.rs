@@ -7,7 +7,7 @@ pub const FIXED_CV: f64 = 0.1;
 /// to the sums of their union.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// Number of intervals.
+    /// Number of intervals between iterations.
     pub count: u64,
     /// Sum of the intervals, in ns.
     pub sum_ns: f64,

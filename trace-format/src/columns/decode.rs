@@ -1,4 +1,4 @@
-//! Decoder from columns to segments.
+// Decoder from columns of an encoded block to segments.
 
 use super::{
     COLUMNS, EXCEPTION_BYTES, HEAD_BYTES, HEADS_BYTES, MAX_EXCEPTIONS, PREDICTORS, column, prediction, unzigzag,
@@ -17,11 +17,11 @@ pub struct Columns {
     pub stream: Vec<u32>,
     /// File offsets in bytes; [`crate::segment::NO_OFFSET`] for operations without an offset.
     pub offset: Vec<i64>,
-    /// Lengths of the transfers, in bytes.
+    /// Lengths of the segments' transfers, in bytes.
     pub length: Vec<u64>,
-    /// Start times, in ns.
+    /// Start times of the segments, in ns.
     pub start: Vec<u64>,
-    /// End times, in ns; never before the start.
+    /// End times of the segments, in ns; never before the start.
     pub end: Vec<u64>,
 }
 

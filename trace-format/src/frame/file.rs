@@ -60,7 +60,7 @@ impl FileHeader {
 pub struct IndexEntry {
     /// Rank in `MPI_COMM_WORLD`; in a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Process id.
+    /// Process id of the region's process.
     pub pid: u32,
     /// File offset of the region, in bytes.
     pub offset: u64,

@@ -77,7 +77,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Encodes the header.
+    /// Encodes the frame header.
     #[must_use]
     pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
         Fields::new()

@@ -40,7 +40,7 @@ pub struct Component {
     pub start: u64,
     /// File offset after the last byte of the extent; `u64::MAX` if the extent reaches to the end of the file.
     pub end: u64,
-    /// Stripe size, in bytes; never 0.
+    /// Stripe size of the component, in bytes; never 0.
     pub stripe_size: u64,
     /// Number of stripes (objects) of the component; at least 1.
     pub stripe_count: u32,

@@ -22,22 +22,22 @@ pub mod flag {
 
 /// Pattern bits of a layout component: `LOV_PATTERN_*` in Lustre's `lustre_user.h`.
 pub mod pattern {
-    /// Data is striped over targets.
+    /// Data of the component is striped over storage targets.
     pub const RAID0: u32 = 0x1;
-    /// Data is on the metadata target.
+    /// Data of the component is on the metadata target.
     pub const METADATA: u32 = 0x100;
     /// Overstriping: one target may have several objects of the component.
     pub const OVERSTRIPED: u32 = 0x200;
-    /// Data is outside of Lustre.
+    /// Data of the component is outside of Lustre.
     pub const FOREIGN: u32 = 0x400;
-    /// Data was moved to an archive (released).
+    /// Data of the component was moved to an archive (released).
     pub const RELEASED: u32 = 0x8000_0000;
 }
 
 /// Status of a layout component: in use, or the reason why it holds no current data of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Objects contain the file's current bytes.
+    /// Objects of the component contain the file's current bytes.
     InUse,
     /// Component has no objects, because nothing was written to its extent yet.
     NotInitialized,

@@ -42,7 +42,7 @@ pub struct JobInfo {
     pub start_unix_ns: i64,
     /// MPI library and number of ranks; `None` if the job did not use MPI.
     pub mpi: Option<Mpi>,
-    /// Version of the tracer.
+    /// Version of the tracer that recorded the job.
     pub tracer: String,
 }
 
@@ -51,11 +51,11 @@ pub struct JobInfo {
 pub struct SharedName {
     /// Hash of the path, computed by [`super::path_hash`].
     pub hash: u64,
-    /// Path that has the hash `hash`.
+    /// Path whose hash is `hash`.
     pub path: Vec<u8>,
 }
 
-/// Mounted file system.
+/// File system that was mounted during the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Path of the mount point.

@@ -53,9 +53,9 @@ pub enum DatatypeRole {
     Etype,
     /// Filetype of a file view (the repeated pattern of etypes).
     Filetype,
-    /// Memory datatype of a read.
+    /// Memory datatype of a read call.
     ReadBuffer,
-    /// Memory datatype of a write.
+    /// Memory datatype of a write call.
     WriteBuffer,
     /// Purpose that this version does not know.
     Other,
@@ -84,37 +84,37 @@ impl DatatypeRole {
 pub enum Combiner {
     /// Predefined datatype: `MPI_BYTE`, `MPI_DOUBLE`, ...
     Named,
-    /// `MPI_Type_dup`.
+    /// Made by `MPI_Type_dup`.
     Dup,
-    /// `MPI_Type_contiguous`.
+    /// Made by `MPI_Type_contiguous`.
     Contiguous,
-    /// `MPI_Type_vector`.
+    /// Made by `MPI_Type_vector`.
     Vector,
-    /// `MPI_Type_create_hvector`.
+    /// Made by `MPI_Type_create_hvector`.
     Hvector,
-    /// `MPI_Type_indexed`.
+    /// Made by `MPI_Type_indexed`.
     Indexed,
-    /// `MPI_Type_create_hindexed`.
+    /// Made by `MPI_Type_create_hindexed`.
     Hindexed,
-    /// `MPI_Type_create_indexed_block`.
+    /// Made by `MPI_Type_create_indexed_block`.
     IndexedBlock,
-    /// `MPI_Type_create_hindexed_block`.
+    /// Made by `MPI_Type_create_hindexed_block`.
     HindexedBlock,
-    /// `MPI_Type_create_struct`.
+    /// Made by `MPI_Type_create_struct`.
     Struct,
-    /// `MPI_Type_create_subarray`.
+    /// Made by `MPI_Type_create_subarray`.
     Subarray,
-    /// `MPI_Type_create_darray`.
+    /// Made by `MPI_Type_create_darray`.
     Darray,
-    /// `MPI_Type_create_f90_integer`.
+    /// Made by `MPI_Type_create_f90_integer`.
     F90Integer,
-    /// `MPI_Type_create_f90_real`.
+    /// Made by `MPI_Type_create_f90_real`.
     F90Real,
-    /// `MPI_Type_create_f90_complex`.
+    /// Made by `MPI_Type_create_f90_complex`.
     F90Complex,
-    /// `MPI_Type_create_resized`.
+    /// Made by `MPI_Type_create_resized`.
     Resized,
-    /// `MPI_Type_get_value_index` (MPI 4.1).
+    /// Made by `MPI_Type_get_value_index` (MPI 4.1).
     ValueIndex,
     /// Datatype constructor that this version does not know.
     Other,
@@ -163,9 +163,9 @@ pub struct DatatypeUse {
     pub file: u32,
     /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,
-    /// Constructor of the datatypes.
+    /// Constructor of the MPI datatypes that the calls used.
     pub combiner: Combiner,
-    /// Number of MPI-IO calls.
+    /// Number of MPI-IO calls that used such datatypes for this purpose.
     pub count: u64,
 }
 

@@ -58,7 +58,7 @@ pub struct ProcessInfo {
     pub rank: i32,
     /// Name of the node on which the process ran.
     pub node: String,
-    /// Process id.
+    /// Process id of the recorded process.
     pub pid: u32,
     /// Process id of the parent process.
     pub ppid: u32,
@@ -84,12 +84,12 @@ pub struct ProcessInfo {
     pub blocks: u32,
 }
 
-/// Thread that recorded segments.
+/// Thread of a process that recorded segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
     /// Index of the thread, to which block heads refer.
     pub index: u32,
-    /// Kernel thread id.
+    /// Thread id in the kernel (gettid(2)).
     pub tid: u32,
 }
 
@@ -167,9 +167,9 @@ pub struct StreamDef {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutSource {
-    /// Extended attribute `lustre.lov`: `struct lov_user_md`.
+    /// Extended attribute `lustre.lov` of Lustre: `struct lov_user_md`.
     Lustre,
-    /// Extended attribute `ceph.file.layout`: text.
+    /// Extended attribute `ceph.file.layout` of CephFS: text.
     Ceph,
     /// Layout source that this version does not know.
     Other,
@@ -208,7 +208,7 @@ pub struct LayoutDef {
 /// Exact totals over the calls of a stream that are not stored as segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Id of the stream.
+    /// Id of the stream that the counted calls belong to.
     pub stream: u32,
     /// Totals over these calls, with times in ns since the process's epoch.
     pub counters: Counters,
@@ -228,7 +228,7 @@ pub struct Note {
 pub struct ProfileDef {
     /// Index of the file in the process's file table.
     pub file: u32,
-    /// Layer of the accesses.
+    /// Layer (interface) of the accesses.
     pub layer: Layer,
     /// Access profile, with times in ns since the process's epoch.
     pub profile: Profile,
@@ -248,7 +248,7 @@ pub struct SpreadDef {
 /// Bytes that a process transferred per time bin through one layer, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatDef {
-    /// Layer of the transfers.
+    /// Layer (interface) of the transfers.
     pub layer: Layer,
     /// True for bytes written, false for bytes read.
     pub writes: bool,
@@ -256,7 +256,7 @@ pub struct HeatDef {
     pub width_ns: u64,
     /// Index of the time bin to which the first element of `bytes` belongs.
     pub first_bin: u64,
-    /// Bytes transferred per time bin.
+    /// Number of bytes transferred per time bin.
     pub bytes: Vec<u64>,
 }
 

@@ -27,7 +27,7 @@ pub struct ViewDef {
 /// Repetition inside a filetype: repeats the contiguous block or the next inner dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DimensionDef {
-    /// Number of repetitions.
+    /// Number of repetitions in the dimension.
     pub count: u64,
     /// Distance from the start of one repetition to the start of the next, in bytes.
     pub stride: u64,

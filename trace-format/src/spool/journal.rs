@@ -23,13 +23,13 @@ pub mod kind {
     pub const THREAD: u32 = 3;
     /// File; of several records with one file number, the last is valid.
     pub const FILE: u32 = 4;
-    /// Stream: one operation on one file.
+    /// Stream: definition of one operation on one file.
     pub const STREAM: u32 = 5;
     /// Stripe layout of a file.
     pub const LAYOUT: u32 = 6;
     /// Texts that describe events that are not recorded, one per line.
     pub const NOTES: u32 = 7;
-    /// MPI communicator.
+    /// MPI communicator, with its size and members.
     pub const COMMUNICATOR: u32 = 8;
     /// Data set; of several records with one data set number, the last is valid.
     pub const DATA_SET: u32 = 9;
@@ -53,7 +53,7 @@ pub struct DataSet {
 pub struct DataSetStream {
     /// Id of the stream (operation on a file).
     pub stream: u32,
-    /// Number of the data set.
+    /// Number of the data set that the stream uses.
     pub data_set: u32,
     /// Form of the selection in each transfer of the stream; `None` for operations that move no data.
     pub selection: Option<Selection>,
@@ -62,7 +62,7 @@ pub struct DataSetStream {
 /// Shape (extent) of a data set from a certain time on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of the data set.
+    /// Number of the data set that has the shape.
     pub data_set: u32,
     /// Number of dimensions; 0 for a scalar.
     pub dimensions: u32,

@@ -141,7 +141,7 @@ pub enum Part {
     SyncPoints = 5,
 }
 
-/// Number of regions of a spool.
+/// Number of regions in a spool.
 pub const PARTS: usize = 6;
 /// Size of a region's entry in the spool header's table of regions, in bytes.
 pub const PART_BYTES: usize = 24;
@@ -276,7 +276,7 @@ pub mod folded {
 
 /// Layout of a staging slot, which holds a packed block until the block is copied to its destination: a header of 8 bytes, then the block.
 pub mod staging {
-    /// Number of staging slots.
+    /// Number of staging slots in a spool.
     pub const PLACES: usize = 16;
     /// Size of a staging slot, in bytes.
     pub const BYTES: usize = 64 << 10;

@@ -13,7 +13,7 @@ use trace_format::spool::Head;
 
 /// Open file whose content is trusted as far as its owner is.
 pub struct Owned {
-    /// Open file.
+    /// Open and verified file.
     pub file: File,
     /// User id of the file's owner.
     pub owner: u32,

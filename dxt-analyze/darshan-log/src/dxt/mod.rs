@@ -20,16 +20,16 @@ const PIECE_SEGMENTS: usize = 1024;
 pub enum Api {
     /// POSIX calls such as `read` and `pwrite`.
     Posix,
-    /// MPI-IO calls.
+    /// MPI-IO calls: `MPI_File_read`, `MPI_File_write` and so on.
     MpiIo,
 }
 
 /// Operation of a segment: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Write to the file.
+    /// Segment that writes to the file.
     Write,
-    /// Read from the file.
+    /// Segment that reads from the file.
     Read,
 }
 
@@ -44,7 +44,7 @@ pub struct DxtRecord {
     pub hostname: Text,
     /// Number of write segments, which come before the read segments.
     pub write_count: u64,
-    /// Number of read segments.
+    /// Number of read segments, which follow the write segments.
     pub read_count: u64,
 }
 

@@ -68,7 +68,7 @@ pub enum Error {
     /// The writer does not support the module.
     #[error("{module} records cannot be written")]
     NotWritten {
-        /// Module that was rejected.
+        /// Module that the writer does not support.
         module: Module,
     },
     /// A record has another number of counters, segments or other elements than the format requires.
@@ -78,9 +78,9 @@ pub enum Error {
         module: Module,
         /// Description of the elements that were counted.
         what: &'static str,
-        /// Number of elements expected.
+        /// Number of elements that the format requires.
         expected: u64,
-        /// Number of elements found.
+        /// Number of elements in the rejected record.
         found: u64,
     },
     /// Writing to the output failed.

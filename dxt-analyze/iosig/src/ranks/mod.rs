@@ -17,7 +17,7 @@ use crate::signature::{Pattern, Signature};
 /// Dimension of a process grid along which a pattern repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// Number of ranks along the dimension.
+    /// Number of ranks along the dimension of the process grid.
     pub count: u64,
     /// Difference in rank between neighbours along the dimension.
     pub rank_step: i64,
@@ -55,7 +55,7 @@ pub struct Line {
 /// Combined signature of many ranks: the loop nests that they share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Global {
-    /// Number of combined signatures.
+    /// Number of signatures that were combined.
     pub processes: u64,
     /// Loop nests shared by ranks, ordered by lowest rank, then by position.
     pub lines: Vec<Line>,

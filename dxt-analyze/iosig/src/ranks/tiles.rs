@@ -21,7 +21,7 @@ pub struct Tiling {
 pub enum Arrangement {
     /// The lines together cover a range without gaps, each byte once.
     Filled {
-        /// First byte of the range.
+        /// File offset of the range's first byte.
         first: u64,
         /// Length of the range, in bytes.
         bytes: u128,

@@ -32,7 +32,7 @@ pub(super) enum Placement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Ascending offsets.
+    /// Accesses in ascending order of offsets.
     Forward,
     /// Offsets at random multiples of the transfer size, anywhere in the file.
     Random,
@@ -54,7 +54,7 @@ pub(super) enum Sieve {
 /// Parameters of a simulated job: shape, work, faults and machine. Times are in ns, sizes in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    // Shape of the job.
+    // Parameters of the job's shape.
     pub(super) ranks: u32,
     pub(super) nodes: u32,
     pub(super) osts: u32,
@@ -64,7 +64,7 @@ pub(super) struct Job {
     /// Random variation of service times: standard deviation (sigma) of their logarithm.
     pub(super) sigma: f64,
 
-    // Phases and computing.
+    // Parameters of phases and computing.
     pub(super) phases: u32,
     pub(super) compute_ns: f64,
     /// True if all ranks synchronize after each phase.
@@ -72,7 +72,7 @@ pub(super) struct Job {
     /// True if the trace records the synchronizations as MPI calls.
     pub(super) shown: bool,
 
-    // Work of a rank in a phase.
+    // Parameters of the work of a rank in a phase.
     pub(super) interface: Interface,
     pub(super) direction: Direction,
     pub(super) place: Placement,
@@ -90,7 +90,7 @@ pub(super) struct Job {
     /// True if each phase uses new files (POSIX and C streams only).
     pub(super) file_per_phase: bool,
 
-    // Additional calls and coordination.
+    // Parameters of additional calls and coordination.
     pub(super) sync_each: bool,
     pub(super) open_each: bool,
     pub(super) stats_each: u32,
@@ -110,7 +110,7 @@ pub(super) struct Job {
     /// Ranks that compute longer than others, as (rank, factor).
     pub(super) late: Vec<(u32, f64)>,
 
-    // Faults outside the program.
+    // Parameters of faults outside the program.
     pub(super) slow_ranks: Vec<(u32, f64)>,
     pub(super) slow_nodes: Vec<(u32, f64)>,
     pub(super) slow_osts: Vec<(u32, f64)>,

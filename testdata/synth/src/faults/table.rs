@@ -24,7 +24,7 @@ pub struct Totals {
     pub quiet: usize,
     /// Number of right findings that promise savings.
     pub promised: usize,
-    /// Number of promised savings within a factor of 2 of the true cost.
+    /// Number of right findings whose promised savings are within a factor of 2 of the fault's true cost.
     pub promised_well: usize,
     /// Number of right findings whose severity fits the time lost.
     pub severity_fits: usize,

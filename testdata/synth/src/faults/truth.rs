@@ -27,7 +27,7 @@ pub struct Truth {
 /// Fault injected into a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Injected {
-    /// Description of the fault for people.
+    /// Description of the fault in words.
     pub cause: String,
     /// True cost of the fault, in ns: run time of the faulty job minus run time of the same job without this fault.
     pub truth_ns: u64,

@@ -305,7 +305,7 @@ impl Follower {
     }
 
     fn look_at_spill<S: Source + ?Sized>(&mut self, spill: &S, looking: &mut Looking<'_, S>) -> Result<()> {
-        // Larger than any packed block.
+        // Larger than any packed block, in bytes.
         const STEP: u64 = 4 << 20;
         let size = spill.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         while self.spill_read < size && !looking.is_full() {

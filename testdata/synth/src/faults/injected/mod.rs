@@ -15,7 +15,7 @@ pub(super) use machine::*;
 pub(super) use program::*;
 
 pub(super) struct Fault {
-    /// Description of the fault for people.
+    /// Description of the fault in words.
     pub(super) cause: String,
     pub(super) inject: Box<dyn Fn(&mut Job)>,
     /// Criteria for findings that name the fault; a finding must meet one of them.
