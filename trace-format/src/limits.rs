@@ -72,9 +72,6 @@ pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const DATA_SET_SHAPES: usize = 1 << 16;
 
-/// Fails if a length read from a file exceeds its limit.
-///
-/// # Errors
 /// Returns [`Error::Limit`] with both numbers and `offset`, the length's position in the file, if `value` exceeds `limit`.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted lengths"))]
 pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {

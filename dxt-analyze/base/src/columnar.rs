@@ -43,28 +43,19 @@ pub fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) 
     builder.build()
 }
 
-/// Creates a Parquet file at `path`, which must not exist.
-///
-/// # Errors
-/// Fails if the file cannot be created.
+/// Creates a Parquet file at `path`; fails if the file exists or cannot be created.
 pub fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<Writer> {
     let file = BufWriter::with_capacity(1 << 20, create_new(path)?);
     Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
 }
 
 /// Completes a Parquet file: writes the last row group and the footer.
-///
-/// # Errors
-/// Fails if writing fails.
 pub fn finish(writer: Writer) -> Result<()> {
     writer.into_inner()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     Ok(())
 }
 
-/// Writes a Parquet file that contains one batch of rows.
-///
-/// # Errors
-/// Fails if the file cannot be created or written.
+/// Writes a Parquet file that contains one batch of rows; fails if the file cannot be created or written.
 pub fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
     let mut writer = writer(path, batch.schema(), properties().build())?;
     writer.write(batch)?;

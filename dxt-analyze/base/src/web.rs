@@ -39,18 +39,14 @@ const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Pause after a failure to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves pages on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output.
-///
-/// # Errors
-/// Fails if the port is in use.
+/// Serves pages on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output. Fails
+/// if the port is in use.
 pub fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     host_until(port, routes, std::future::pending())
 }
 
-/// Serves like [`host`], but also ends when `failed` resolves, which reports that the data behind the pages can no longer be read.
-///
-/// # Errors
-/// Fails if the port is in use, or with the error that `failed` returns.
+/// Serves like [`host`], but also ends, with the error that `failed` returns, when `failed` resolves: the data behind the pages can no
+/// longer be read.
 pub fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,
@@ -63,10 +59,7 @@ pub fn host_until(
     result
 }
 
-/// Returns a single-threaded asynchronous runtime.
-///
-/// # Errors
-/// Fails if the system cannot create the runtime.
+/// Returns a single-threaded asynchronous runtime; fails if the system cannot create it.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
 }
@@ -152,10 +145,7 @@ impl Connection {
     }
 }
 
-/// Accepts connections and answers requests with `app`, forever.
-///
-/// # Errors
-/// Never fails: an error on a connection closes only that connection.
+/// Accepts connections and answers requests with `app`, forever. Never fails: an error on a connection closes only that connection.
 pub async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
     let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
     let mut open: VecDeque<Connection> = VecDeque::new();

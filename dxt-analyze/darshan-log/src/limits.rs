@@ -37,18 +37,12 @@ pub const fn unpacked(length: u64) -> u64 {
     UNPACKED_BYTES.saturating_add(length.saturating_mul(UNPACKED_FACTOR))
 }
 
-/// Fails if a length read from a log exceeds its limit.
-///
-/// # Errors
 /// Returns [`Error::Limit`] with both numbers and `offset`, the length's position in the file, if `value` exceeds `limit`.
 pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {
     if value <= limit { Ok(()) } else { Err(Error::Limit { what, value, limit, offset }) }
 }
 
-/// Returns a count that the format stores as a signed number, after checking that it is not negative and within `limit`.
-///
-/// # Errors
-/// Returns [`Error::Malformed`] if the count is negative, and [`Error::Limit`] if the count exceeds `limit`.
+/// Returns a count that the format stores as a signed number; [`Error::Malformed`] if it is negative, [`Error::Limit`] if it exceeds `limit`.
 pub(crate) fn check_count(what: &'static str, value: i64, limit: u64, offset: u64) -> Result<u64> {
     let Ok(value) = u64::try_from(value) else {
         return Err(Error::Malformed { what, offset, why: format!("the value {value} is negative") });

@@ -19,11 +19,8 @@ mod timing;
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Runs the command line, whose first word is the program's name; returns a line of text about the written trace. An invalid command line,
-/// `--help` and `--version` end the process.
-///
-/// # Errors
-/// Returns an error if the trace file cannot be written.
+/// Runs the command line, whose first word is the program's name; returns a line of text about the written trace. Fails if the trace file
+/// cannot be written. An invalid command line, `--help` and `--version` end the process.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let subcommand = arguments.get(1).and_then(|subcommand| subcommand.to_str()).unwrap_or_default().to_owned();

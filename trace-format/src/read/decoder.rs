@@ -47,11 +47,8 @@ impl Decoder {
         Ok(&self.columns)
     }
 
-    /// Decompresses the payload of a metadata frame and returns the result of `decode` for the payload. The memory of buffers and decoded
-    /// values is charged to `room`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::block`] and of `decode`, and [`Error::Limit`] if `room` has too little memory left.
+    /// Decompresses the payload of a metadata frame and returns the result of `decode` for the payload. Fails like [`Self::block`] or
+    /// `decode`, and with [`Error::Limit`] if `room` has too little memory left for buffers and decoded values.
     pub(super) fn metadata<S: Source + ?Sized, T>(
         &mut self,
         source: &S,

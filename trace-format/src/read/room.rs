@@ -38,18 +38,12 @@ impl Room {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Reserves `bytes` bytes permanently. The error message contains `what` and `offset`.
-    ///
-    /// # Errors
-    /// Returns [`Error::Limit`] if fewer bytes are left.
+    /// Reserves `bytes` bytes permanently; returns [`Error::Limit`] with `what` and `offset` if fewer bytes are left.
     pub(crate) fn keep(&self, what: &'static str, bytes: u64, offset: u64) -> Result<()> {
         if self.take(bytes) { Ok(()) } else { Err(self.spent(what, offset)) }
     }
 
-    /// Reserves `bytes` bytes until the returned value is dropped.
-    ///
-    /// # Errors
-    /// Returns the error of [`Self::keep`].
+    /// Reserves `bytes` bytes until the returned value is dropped; fails like [`Self::keep`].
     pub(crate) fn lend(&self, what: &'static str, bytes: u64, offset: u64) -> Result<Lent<'_>> {
         self.keep(what, bytes, offset)?;
         Ok(Lent { room: self, bytes })

@@ -79,9 +79,6 @@ impl Head {
     }
 
     /// Reads the existing part of the header of a spool whose creation was never completed.
-    ///
-    /// # Errors
-    /// Returns [`Error::Io`] if reading fails.
     pub(super) fn unfinished<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         if size(source)? >= HEADER_BYTES as u64 {

@@ -155,11 +155,8 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the journal records in `bytes`, which must begin at a record. Returns the number of leading bytes that need not be read again;
-    /// these bytes end before the first record that is still being written.
-    ///
-    /// # Errors
-    /// Returns [`crate::Error::Malformed`] if the job or process block is invalid.
+    /// Adds the journal records in `bytes`, which must begin at a record; fails if the job or process block is invalid. Returns the number
+    /// of leading bytes that need not be read again; these bytes end before the first record that is still being written.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();

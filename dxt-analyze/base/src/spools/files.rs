@@ -20,10 +20,8 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Opens a file, without following symbolic links and without waiting for the other end of a pipe.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be opened, is not a regular file, or belongs to another user (root may open all users' files).
+    /// Opens a file, without following symbolic links and without waiting for the other end of a pipe. Fails if the file cannot be opened,
+    /// is not a regular file, or belongs to another user (root may open all users' files).
     pub fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,

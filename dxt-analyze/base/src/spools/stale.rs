@@ -83,10 +83,8 @@ impl Named {
 
 impl SpoolDirectory {
     /// Finds the files in `path` whose processes no longer run and wrote to none of their files for `older_than`. All files of a process
-    /// are considered, because a spill is rarely written to but needed by its spool.
-    ///
-    /// # Errors
-    /// Fails if the directory cannot be listed, or is on a file system that other machines share.
+    /// are considered, because a spill is rarely written to but needed by its spool. Fails if the directory cannot be listed, or is on a
+    /// file system that other machines share.
     pub fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -88,17 +88,11 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
-/// Fails if `length` exceeds `limit`.
-///
-/// # Errors
 /// Returns [`Error::TooLong`] if `length` exceeds `limit`.
 pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
     if length <= limit { Ok(()) } else { Err(Error::TooLong { what, length, limit }) }
 }
 
-/// Fails unless `found` equals `expected`.
-///
-/// # Errors
 /// Returns [`Error::Shape`] unless `found` equals `expected`.
 pub(super) fn expect(module: Module, what: &'static str, expected: u64, found: u64) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Shape { module, what, expected, found }) }

@@ -50,10 +50,7 @@ struct VerdictsArgs {
     real: Option<PathBuf>,
 }
 
-/// Runs `dxt-synth faults`; returns one line of text per trace written.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// Runs `dxt-synth faults`; returns one line of text per trace written. Fails if a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
     let truths = write(&args.folder, &args.choice)?;
@@ -74,10 +71,8 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// Runs `dxt-synth verdicts`; returns the table of scores and, with `--against`, the comparison with a frozen run.
-///
-/// # Errors
-/// Returns an error if a file cannot be written, the analyzer gives no verdict, or the frozen run cannot be read.
+/// Runs `dxt-synth verdicts`; returns the table of scores and, with `--against`, the comparison with a frozen run. Fails if a file cannot
+/// be written, the analyzer gives no verdict, or the frozen run cannot be read.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
     let before = args.against.as_deref().map(read_frozen).transpose()?;
@@ -128,10 +123,8 @@ impl VerdictsArgs {
     }
 }
 
-/// Runs `analyzer` on the traces in `folder`; scores the analyzer's findings against the true faults in `truths`.
-///
-/// # Errors
-/// Returns an error if the analyzer gives no verdict on a trace.
+/// Runs `analyzer` on the traces in `folder` and scores the analyzer's findings against the true faults in `truths`. Fails if the analyzer
+/// gives no verdict on a trace.
 pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
     let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
     let of =

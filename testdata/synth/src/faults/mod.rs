@@ -74,10 +74,7 @@ impl Choice {
     }
 }
 
-/// Writes the traces of the selected cases and a manifest to `folder`; returns the true faults of each case.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// Writes the traces of the selected cases and a manifest to `folder`; returns the true faults of each case. Fails if a file cannot be written.
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();

@@ -127,11 +127,8 @@ impl Arena {
 }
 
 impl Snapshot {
-    /// Copies all regions of a spool.
-    ///
-    /// # Errors
-    /// Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if a region is too long, and [`Error::Io`]
-    /// if reading fails.
+    /// Copies all regions of a spool. Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if a region
+    /// is too long, and [`Error::Io`] if reading fails.
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
