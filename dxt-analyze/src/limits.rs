@@ -4,7 +4,7 @@
 
 /// Size of a Darshan log, in bytes, up to which the `LOG_` bounds below apply unchanged; larger logs get higher bounds.
 const LOG_SMALL: u64 = 8 << 20;
-/// Additional log size, in bytes, that raises each `LOG_` bound by its base value. A record of some hundred bytes on disk takes some
+/// Additional log size, in bytes, that raises each `LOG_` bound by its base value. Some hundred bytes of a record on disk take some
 /// thousand in memory.
 const LOG_DOUBLES: u64 = 2 << 20;
 /// Maximum factor by which a large Darshan log raises a `LOG_` bound.
@@ -37,8 +37,7 @@ pub const LOG_CALLS: usize = 1 << 21;
 /// Maximum MPI-IO segments of one Darshan rank kept in memory to find their variants (independent, collective, nonblocking); further
 /// segments get the most common variant of their file.
 pub const LOG_HELD: usize = 1 << 19;
-/// Maximum partly written stripes tracked per analysis thread; if there are more, a hash-based sample is tracked, see
-/// [`crate::topics::stripes::sharing`].
+/// Maximum partly written stripes tracked per analysis thread; beyond, a hash-based sample is tracked, see [`crate::topics::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
 /// Maximum writes to shared stripes whose times are kept in memory during one pass over the trace.
 pub const HELD_WRITES: u64 = 1 << 21;
@@ -54,8 +53,7 @@ pub const YAML_LINE_BYTES: usize = 4096;
 pub const YAML_BRACKETS: usize = 16;
 /// Maximum components (extents with a striping of their own) of a composite file layout.
 pub const LAYOUT_COMPONENTS: usize = 1024;
-/// Maximum collective calls tracked per analysis thread; if there are more, a hash-based sample is tracked, see
-/// [`crate::topics::layers::collectives`].
+/// Maximum collective calls tracked per analysis thread; beyond, a hash-based sample is tracked, see [`crate::topics::layers::collectives`].
 pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
 /// Maximum segments of a run for which the number of calls in flight is computed exactly, from all starts and ends; for longer runs it is
 /// approximated, see [`crate::topics::layers::concurrency`].
@@ -92,7 +90,7 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
-/// Maximum cells (process, time window, stream, size class, storage target); if there are more, time windows are merged, see
+/// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
 /// [`crate::topics::causes::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept in memory.

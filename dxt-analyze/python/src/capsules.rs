@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::thread::ThreadId;
 
-/// Wraps a schema in an Arrow capsule.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| raised(&error.into()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")

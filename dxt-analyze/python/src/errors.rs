@@ -6,8 +6,7 @@ use pyo3::prelude::*;
 
 pyo3::create_exception!(dxt, DxtError, PyException, "A trace or a log cannot be read.");
 
-/// Converts an error to a Python exception: `ValueError` for an invalid argument, `OSError` (`FileNotFoundError` etc.) for an error from
-/// the operating system, else `DxtError`.
+/// Converts an error to a Python exception: `ValueError` for an invalid argument, `OSError` for an error from the operating system, else `DxtError`.
 pub(crate) fn raised(error: &anyhow::Error) -> PyErr {
     let words = format!("{error:#}");
     if error.downcast_ref::<UsageError>().is_some() {

@@ -3,7 +3,6 @@
 /// Command and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// Examples of all commands, one row per command.
 pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",

@@ -49,7 +49,6 @@ macro_rules! columns {
             $(pub(crate) $field: $kind,)+
         }
 
-        /// Names of the fields (columns), in order.
         pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
 
         impl $name<'_> {

@@ -19,11 +19,8 @@ pub(crate) struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
-    /// Distinguishes releases and files among the values of `--layout`. A release is accepted only if `of_text` is true, that is, if the
-    /// output is the text of darshan-dxt-parser.
-    ///
-    /// # Errors
-    /// Fails if there are two releases or two files.
+    /// Distinguishes releases and files among the values of `--layout`; fails for two releases or two files. A release is accepted only if
+    /// `of_text` is true, that is, if the output is the text of darshan-dxt-parser.
     pub(crate) fn of(values: &'a [PathBuf], of_text: bool) -> Result<Self> {
         let mut out = Self { stripes: None, text: None };
         for value in values {

@@ -1,5 +1,4 @@
-//! Output of `export --to fio`: selects the calls that fio replays, thread by thread. `jobs` writes the files;
-//! `topics/signatures/uses/fio.rs` documents the formats.
+//! Output of `export --to fio`: selects the calls that fio replays, per thread. `topics/signatures/uses/fio.rs` documents the formats.
 //!
 //! fio replays the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams; for files that
 //! have only MPI-IO calls, the MPI-IO calls. Calls are in the order of the trace, as in its signatures.
@@ -18,7 +17,6 @@ use anyhow::{Context, Result};
 use std::path::{Component, Path, PathBuf};
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the directory of fio jobs; returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     let directory = job.args.directory.as_deref();
@@ -133,8 +131,8 @@ fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &
     }
 }
 
-/// Returns the fio operation and the file path that replay a stream's calls; `None` unless the calls are successful reads or writes that
-/// reach the kernel.
+/// Returns the fio operation and file path that replay a stream's calls; `None` unless the calls are successful reads or writes that reach
+/// the kernel.
 fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
     let op = run.op(stream);
     let reaches = stream.storage || matches!(op.layer, Some(Layer::Posix | Layer::Stdio));

@@ -43,10 +43,7 @@ pub(crate) struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Starts an output directory at `place`, which must be new or empty.
-    ///
-    /// # Errors
-    /// Fails if fio cannot parse the name of `directory`, or `place` is not empty or not writable.
+    /// Starts an output directory at `place`, which must be new or empty. Fails if fio cannot parse the name of `directory`.
     pub(crate) fn new(place: &'a Path, directory: Option<&'a Path>, force: bool) -> Result<Self> {
         if place.as_os_str() == "-" {
             return Err(UsageError("-o -: jobs of fio are written to a directory".into()).into());
@@ -99,10 +96,8 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Moves all files into place, and prints on standard error how to replay them.
-    ///
-    /// # Errors
-    /// Fails if there is nothing to replay, or existing files are in the way.
+    /// Moves all files into place, and prints on standard error how to replay them. Fails without calls to replay, or if existing files are
+    /// in the way.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = format!("failed to write {}", self.place.display());
         self.put().context(failed)?;

@@ -17,7 +17,6 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Writes the segments in the format `form`; returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     place::file(&job.args.output, job.args.force, out, |out| all(job, form, out))
 }

@@ -1,5 +1,4 @@
-//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its codes in `codes.rs` with
-//! [`codes!`]; [`crate::topics::codes`] lists all.
+//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its codes with [`codes!`] in `codes.rs`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::cmp::Ordering;

@@ -52,8 +52,7 @@ pub struct About {
     /// Time in the calls that the sentence is about, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
-    /// Kind of calls, named as by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the name of
-    /// the check.
+    /// Kind of calls, as named by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// Reason of the finding, for codes with several reasons.

@@ -22,8 +22,7 @@ pub struct Saving {
 /// Time in the calls that a finding explains, and its share of the time in all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {
-    /// Time in the explained calls that would be saved, ns summed over processes; all of their time for findings on the inner work of
-    /// MPI-IO and HDF5.
+    /// Time in the explained calls that would be saved, ns summed over processes; all of their time for findings on work inside MPI-IO and HDF5.
     pub time_ns: u64,
     /// Share of `time_ns` in the time in all calls, in millionths: an integer, so that equal findings compare equal.
     #[serde(rename = "share", serialize_with = "as_share")]
@@ -38,8 +37,7 @@ fn as_share<S: serde::Serializer>(millionths: &u64, serializer: S) -> Result<S::
 }
 
 impl Severity {
-    /// Returns the severity of a finding, by the share of its saving in the run time `run_ns`; `Info` if the saving is below the threshold
-    /// `least_saving_ns`.
+    /// Returns the severity of a finding by the share of its saving in the run time `run_ns`; `Info` below the threshold `least_saving_ns`.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
         if saves_ns < thresholds.least_saving_ns {

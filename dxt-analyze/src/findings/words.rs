@@ -19,7 +19,6 @@ impl Words {
         Self { title: title.into(), evidence: Vec::new(), hint: hint.into() }
     }
 
-    /// Creates the sentences of a finding with evidence.
     pub(crate) fn of(
         title: impl Into<Title>,
         evidence: impl IntoIterator<Item = Evidence>,
@@ -42,7 +41,6 @@ impl Words {
         self.and([Evidence::of(sentence.into(), about)])
     }
 
-    /// Appends sentences of evidence.
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = Evidence>) -> Self {
         self.evidence.extend(more);
         self

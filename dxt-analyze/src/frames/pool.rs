@@ -1,5 +1,4 @@
-//! Thread pool for use as a library. After fork(2), a child would wait forever for threads that exist only in its parent, so each process
-//! creates its own pool.
+//! Thread pool for use as a library. A child of fork(2) would wait forever for threads that exist only in its parent: each process creates its pool.
 
 use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};

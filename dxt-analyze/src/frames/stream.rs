@@ -17,8 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of threads that create batches. For each of these threads, two groups of blocks are processed at a time, and the channel
-/// holds one finished batch.
+/// Maximum number of threads that create batches. Per thread, two groups of blocks are processed at a time, and the channel holds one finished batch.
 const MAKERS: usize = 8;
 
 /// Handling of segment blocks that cannot be decoded.
@@ -212,8 +211,7 @@ impl Maker {
     }
 }
 
-/// Splits `blocks` into groups of neighbouring blocks that fill one record batch each, so that the contents of a batch do not depend on the
-/// number of threads.
+/// Splits `blocks` into groups of neighbouring blocks that fill one record batch each, regardless of the number of threads.
 fn pieces<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {

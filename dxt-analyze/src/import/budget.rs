@@ -4,8 +4,7 @@ use crate::model::Problem;
 use crate::text::paths::shown;
 use std::path::Path;
 
-/// Memory budget, in bytes. After one refusal, all requests are refused until a refill, so that the data kept is the first part of the
-/// input, without holes.
+/// Memory budget, in bytes. After a refusal, all requests are refused until a refill: the data kept is the first part of the input, without holes.
 #[derive(Debug)]
 pub(crate) struct Budget {
     what: &'static str,

@@ -1,7 +1,6 @@
 //! MPI-IO calls by time, used to find the POSIX calls made inside them.
 
-/// Start and end of one rank's MPI-IO calls on one file. After [`Self::settle`], the end of each call is replaced by the latest end of this
-/// and all earlier calls.
+/// Start and end of one rank's MPI-IO calls on one file. After [`Self::settle`], each end is the latest end of this and all earlier calls.
 #[derive(Default)]
 pub(crate) struct Calls(pub(crate) Vec<(u64, u64)>);
 

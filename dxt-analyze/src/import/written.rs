@@ -22,9 +22,6 @@ impl Written {
     }
 
     /// Writes a region, the encoded data of one process, to `out`.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(crate) fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
         region.entry.offset = self.offset;
         self.index.extend_from_slice(&region.entry.encode());
@@ -35,9 +32,6 @@ impl Written {
     }
 
     /// Writes the index of all regions at the end of the file.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(crate) fn finish(&self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.index)?;
         out.write_all(&trailer(self.offset, self.regions))?;

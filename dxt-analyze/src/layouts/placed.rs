@@ -53,16 +53,14 @@ impl<'l> Plain<'l> {
         self.targets.get(object as usize).copied()
     }
 
-    /// Returns the numbers of the first and the last stripe that `length` bytes at `offset` touch; `None` if the component does not contain
-    /// all of these bytes.
+    /// Returns the numbers of the first and the last stripe that `length` bytes at `offset` touch; `None` if bytes lie outside the component.
     #[inline]
     fn ends(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let last = offset.checked_add(length.checked_sub(1)?)?;
         (self.from <= offset && last < self.until).then_some((offset >> self.shift, last >> self.shift))
     }
 
-    /// Returns the number and the storage target of the stripe that contains all of `length` bytes at `offset`; `None` if the bytes touch
-    /// several stripes.
+    /// Returns number and storage target of the stripe that contains all of `length` bytes at `offset`; `None` if the bytes touch several stripes.
     #[inline]
     fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
         let (stripe, last) = self.ends(offset, length)?;
@@ -78,8 +76,7 @@ impl<'l> Plain<'l> {
         Some(Stripe { start: start.max(self.from), end: start.saturating_add(size).min(self.until), size, target })
     }
 
-    /// Calls `each` with storage target and size of each part of `length` bytes at `offset`, as [`spread`] does; the bytes touch the
-    /// stripes from `first` to `last`.
+    /// Calls `each` with storage target and size of each part of `length` bytes at `offset`, like [`spread`]; they touch stripes `first` to `last`.
     #[inline]
     fn spread(&self, (first, last): (u64, u64), offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
         if first == last {
@@ -127,8 +124,7 @@ impl<'l> Placed<'l> {
         self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
-    /// Returns the stripe that contains all of `length` bytes at `offset`; `None` if there is no such stripe, or the layout is not of the
-    /// common form (see [`Self::new`]).
+    /// Returns the stripe that contains all of `length` bytes at `offset`; `None` if there is none, or the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
@@ -146,8 +142,7 @@ impl<'l> Placed<'l> {
         Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
-    /// Returns the storage target that holds all of `length` bytes at `offset`; `None` if the bytes lie in several stripes, or the layout
-    /// is not of the common form.
+    /// Returns the storage target of all `length` bytes at `offset`; `None` for several stripes, or if the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn target(&self, offset: u64, length: u64) -> Option<u32> {

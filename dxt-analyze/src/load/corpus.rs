@@ -71,9 +71,6 @@ pub(crate) type OfJob = (u32, String);
 
 /// Finds jobs as [`find`] does, without opening files seen before. For such a file, `known` returns the job, or an inner `None` for a
 /// Darshan log; for any other file `known` returns `None`.
-///
-/// # Errors
-/// Fails as [`find`] does.
 pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<OfJob>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {

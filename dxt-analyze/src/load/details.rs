@@ -1,5 +1,4 @@
-//! Merges HDF5 data sets, MPI-IO hints and MPI datatypes over processes: counts are added up, and equal items of several processes
-//! become one.
+//! Merges HDF5 data sets, MPI-IO hints and MPI datatypes over processes: counts are added up, and equal items of several processes become one.
 
 use crate::model::{DataSet, DatatypeSum, ExtentSum, FileId, Hint, Op, Stream};
 use rustc_hash::FxHashMap;

@@ -53,7 +53,6 @@ pub(super) fn is_like(path: &Path) -> Option<String> {
     looks_like(path).filter(|what| !what.contains(UNKNOWN))
 }
 
-/// Description of files of unknown type.
 const UNKNOWN: &str = "a file of unknown type";
 
 fn kind(head: &[u8]) -> (&'static str, &'static str) {

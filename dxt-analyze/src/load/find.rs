@@ -1,5 +1,4 @@
-//! Expands the names that the user gave to files: a file name stands for that file; a directory for its `*.dxt` files or, if it has none,
-//! its `*.darshan` files.
+//! Expands the user's names to files: a file name stands for the file; a directory for its `*.dxt` files or, if it has none, its `*.darshan` files.
 
 use crate::exit::UsageError;
 use crate::text::paths::shown;

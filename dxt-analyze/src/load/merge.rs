@@ -429,8 +429,8 @@ impl Tables {
         }
     }
 
-    /// Names files whose path is lost, sorts all files, and sets values that depend on all processes. Returns the files, and a table of
-    /// final file ids by provisional id.
+    /// Names files whose path is lost, sorts all files, and sets values that depend on all processes. Returns the files, and final ids by
+    /// provisional id.
     fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {

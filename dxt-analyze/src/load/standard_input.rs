@@ -17,10 +17,7 @@ use std::sync::PoisonError;
 /// Copies of pipes in unnamed temporary files, open until the process ends. Reading a trace needs random access, which pipes lack.
 static COPIES: Mutex<Vec<(String, File)>> = Mutex::new(Vec::new());
 
-/// Returns the path from which the input `name` is read: of a copy for `-` and pipes, else `name` itself.
-///
-/// # Errors
-/// Fails if `name` is `-` and standard input is a terminal; if standard input or a pipe cannot be copied.
+/// Returns the path from which `name` is read: of a copy for `-` and pipes, else `name` itself. Fails if `name` is `-` and stdin is a terminal.
 pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     if name == Path::new("-") {
         return standard_input();

@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::meta::{self, DatatypeRole, ViewDef};
 
-/// Returns the views of files on which every file view was recorded, that is, on which the recorded views cover as many calls of
-/// `MPI_File_set_view` as filetypes were counted.
+/// Returns the views of files on which every file view was recorded: the views' `MPI_File_set_view` calls are as many as the filetypes counted.
 pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     let mut calls: FxHashMap<u32, (Sum, Sum)> = FxHashMap::default();
     for def in &process.views {

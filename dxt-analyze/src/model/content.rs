@@ -15,8 +15,7 @@ use trace_format::read::Source;
 /// Maximum trace files open at once, well below the usual limit of 1,024 file descriptors.
 pub const MAX_OPEN_FILES: usize = 128;
 
-/// Pool of open trace files, by file number. At the limit, the file that was opened first is closed first. Runs loaded at the same time can
-/// share a pool.
+/// Pool of open trace files, by file number. At the limit, the file opened first is closed first. Runs loaded at the same time can share a pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<PoolState>,

@@ -53,8 +53,7 @@ impl StreamIx {
     /// Bit that is set in the stream index of synchronization calls (MPI calls that are no I/O).
     const MEETS: u32 = 1 << 31;
 
-    /// Returns the index with the bit for synchronization calls set. The result exceeds any table, so only code that calls [`Self::any`]
-    /// finds the stream.
+    /// Returns the index with the bit for synchronization calls set. It exceeds any table, so only code that calls [`Self::any`] finds the stream.
     #[inline]
     #[must_use]
     pub const fn sync_point(self) -> Self {

@@ -1,5 +1,4 @@
-//! Tool that recorded a run, and how explanations depend on it: the tracer's environment variables are mentioned for its own traces only,
-//! not for Darshan logs.
+//! Tool that recorded a run. Explanations depend on it: they mention the tracer's environment variables for its own traces, not for Darshan logs.
 
 use crate::sum::Sum;
 use crate::text::units;
@@ -61,8 +60,7 @@ impl Origin {
         }
     }
 
-    /// Returns a sentence that says why `count` operations have no segments, and how to record them. `filtered` is true if a filter of the
-    /// tracer may be the reason.
+    /// Says why `count` operations have no segments, and how to record them. `filtered` is true if a filter of the tracer may be the reason.
     #[must_use]
     pub fn missing(self, count: u64, filtered: bool) -> String {
         let (have, their, these) = units::agree(

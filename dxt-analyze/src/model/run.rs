@@ -302,7 +302,6 @@ pub struct Run {
     pub window: Option<(u64, u64)>,
     /// Thresholds for findings: the defaults or the user's.
     pub thresholds: Thresholds,
-    /// Counts and times over all processes.
     pub(crate) over_processes: OverProcesses,
 }
 
@@ -394,8 +393,7 @@ impl Run {
         Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
     }
 
-    /// Returns the access profiles that another tool counted for `process`, followed by the profiles of all reduced records (each stands
-    /// for several ranks).
+    /// Returns the access profiles that another tool counted for `process`, then those of all reduced records (each stands for several ranks).
     pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
         let reduced = if process.reduction.is_none() { self.over_processes.reduced.as_slice() } else { &[] };
         let of_all = reduced.iter().filter_map(|reduced| self.process(*reduced));
@@ -414,8 +412,7 @@ impl Run {
         self.over_processes.end_ns.max(self.span().1).max(1)
     }
 
-    /// Returns the memory alignment in bytes that accesses are compared with: the largest of any process, else the one of the Darshan log,
-    /// else [`MEMORY_ALIGNMENT`].
+    /// Returns the memory alignment in bytes that accesses are compared with: the largest of any process, else the log's, else [`MEMORY_ALIGNMENT`].
     #[must_use]
     pub fn memory_alignment(&self) -> u64 {
         let said = self.processes.iter().map(|process| process.memory.alignment).max().unwrap_or_default();
@@ -444,8 +441,7 @@ impl Run {
         self.over_processes.ranks.max(self.reduced_ranks())
     }
 
-    /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds, and the absence of a
-    /// call proves nothing.
+    /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds; absence of a call proves nothing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let health = &self.health;
@@ -455,8 +451,7 @@ impl Run {
             && !self.notes.iter().any(|(note, _)| matches!(note, Note::Lacks(_)))
     }
 
-    /// Returns the number of ranks of a Darshan log that have no record because they did no I/O. Returns 0 if only a part of the job is
-    /// selected or readable.
+    /// Returns the number of ranks of a Darshan log without a record because they did no I/O; 0 if only a part of the job is selected or readable.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));

@@ -65,8 +65,7 @@ impl Run {
 }
 
 /// Counts the processes that made a set of calls. A reduced record gives only the number of its ranks, not which ranks, so the count is a
-/// lower bound if different ranks share different files. Ranks with a record of their own are assumed to be among the ranks of the reduced
-/// record.
+/// lower bound if different ranks share different files. Ranks with a record of their own are assumed to be among the record's ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     single: BTreeSet<ProcessId>,

@@ -18,7 +18,6 @@ const FINDINGS: &str = "findings";
 const MISSING: &str = "Limits of this trace";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
-/// Scripts of the page, in order of execution.
 const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/data.js"),
@@ -97,7 +96,6 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     Ok(built_in::page(PAGE, &SCRIPTS, built_in::policy, filled))
 }
 
-/// Returns the codes of all findings on the page.
 fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
     let weighed = parts.verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     weighed.chain(parts.sections.iter().flat_map(|section| &section.findings)).map(|finding| finding.code).collect()

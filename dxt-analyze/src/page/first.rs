@@ -198,7 +198,6 @@ fn bar(parts: &Parts, length: f64) -> Markup {
     }
 }
 
-/// Returns the explanations of all codes on the page, as HTML.
 pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
     html! {
         @for code in codes {

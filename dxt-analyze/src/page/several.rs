@@ -14,7 +14,6 @@ use anyhow::Result;
 use maud::html;
 
 const PAGE: &str = include_str!("../../assets/several/page.html");
-/// Scripts of the page, in order of execution.
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/report/tables.js"),

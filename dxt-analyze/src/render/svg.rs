@@ -16,7 +16,6 @@ const ENTRIES: usize = 3;
 /// Width of a figure in a separate SVG file, in pixels.
 const WIDTH: u32 = 1000;
 
-/// Returns a figure as an SVG element within the page.
 pub(crate) fn inline(figure: &Figure) -> Markup {
     html! {
         svg.figure role="img" width="100%" height=(height(figure)) font-family="sans-serif" font-size="12" {

@@ -18,8 +18,7 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (consecutive segments of one stream) in a block for which sums per stretch are computed once and
-/// shared by all analyses.
+/// Minimum average segments per stretch (consecutive segments of one stream) in a block for which sums per stretch are computed and shared.
 const SHORT: usize = 8;
 
 /// Decoded segment block, and the tables that its indices refer to.
@@ -43,8 +42,7 @@ pub struct Block<'a> {
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Stretch: consecutive segments of one stream. Processes mostly repeat one operation, so data that depends only on the stream is looked up
-/// once per stretch.
+/// Stretch: consecutive segments of one stream. Processes mostly repeat one operation, so data of the stream is looked up once per stretch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
     /// Stream of the segments, as an index into the process's streams; for special values see [`StreamIx`].

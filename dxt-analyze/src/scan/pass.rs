@@ -125,8 +125,7 @@ pub fn group_of_process(run: &Run, process: ProcessId) -> u32 {
     process.0 / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
 }
 
-/// Splits `queue` into one item per group of processes, each with its number of segments. The largest comes first, so that no long item is
-/// started last.
+/// Splits `queue` into one item per group of processes, with its number of segments; the largest first, so that no long item is started last.
 fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     let group = |block: &Place| group_of_process(run, block.0);
     let size = |blocks: &[Place]| blocks.iter().map(|&(process, block)| segments_of(run, process, block)).sum();

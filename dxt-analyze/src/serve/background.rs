@@ -28,9 +28,6 @@ pub(super) struct Making {
 }
 
 /// Starts creating the page in a thread. The returned future resolves with the error if creating the page fails.
-///
-/// # Errors
-/// Fails if no thread can be started.
 pub(super) fn begin(
     run: Run,
     args: &Args,

@@ -56,8 +56,7 @@ pub fn group_of<T>(groups: &[Option<T>], stream: &Stream) -> Option<usize> {
     (!stream.failed && groups.get(index).is_some_and(Option::is_some)).then_some(index)
 }
 
-/// Returns the bandwidth of one operation of `length` bytes, rounded down to bytes per second; `None` for no bytes. A duration of 0 (coarse
-/// clock) counts as 1 ns.
+/// Returns the bandwidth of one operation of `length` bytes in bytes per second; `None` for no bytes. A duration of 0 (coarse clock) counts as 1 ns.
 #[inline]
 #[must_use]
 pub fn bandwidth(length: u64, duration_ns: u64) -> Option<u64> {

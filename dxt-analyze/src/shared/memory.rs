@@ -1,12 +1,11 @@
-//! Memory alignment of reads and writes in full traces: since segments do not contain memory addresses, the tracer counts aligned and
-//! unaligned calls per stream.
+//! Memory alignment of reads and writes in full traces. Segments have no memory addresses, so the tracer counts aligned and unaligned calls
+//! per stream.
 
 use crate::model::{FileId, Process, Run};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Returns the counts of one process by file (index into [`Run::files`]) and layer: calls with known memory address, and the unaligned
-/// calls among them.
+/// Returns one process's counts by file (index into [`Run::files`]) and layer: calls with known memory address, and unaligned calls among them.
 pub(crate) fn of_process<'r>(
     run: &'r Run,
     process: &'r Process,

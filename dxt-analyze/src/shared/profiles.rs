@@ -1,5 +1,4 @@
-//! Access profiles of files by layer, with the files' names, as counted by the tracer. [`crate::topics::counters::fold`] adds recorded
-//! segments to these profiles.
+//! Access profiles of files by layer, with the files' names, as counted by the tracer; [`crate::topics::counters::fold`] adds recorded segments.
 
 use crate::model::{FileId, Run};
 use serde::Serialize;

@@ -1,7 +1,6 @@
 //! Ratios with defined results for zero denominators and inconsistent counts.
 
-/// Returns `part` / `whole`, limited to at most 1; 0 if `whole` is 0. The ratio can exceed 1 because threads overlap or a log is
-/// inconsistent.
+/// Returns `part` / `whole`, limited to at most 1; 0 if `whole` is 0. The ratio can exceed 1 because threads overlap or a log is inconsistent.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> f64 {
     share_if_any(part, whole).unwrap_or(0.0)

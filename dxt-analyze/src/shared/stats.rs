@@ -6,7 +6,7 @@
 //!   packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 //!
-//! Every function here returns a number for any float, and never NaN. Only this file calls the crate `statrs`, whose functions panic outside
+//! Every function here returns a number for any float, never NaN. Only this file calls the crate `statrs`, whose functions panic outside
 //! their domains.
 
 use super::buckets::Buckets;
@@ -139,8 +139,7 @@ impl Sample {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns quartiles, range, mean and fences of the sample; `None` if the sample is empty. The fences lie `fence_iqr` interquartile
-    /// ranges outside the quartiles.
+    /// Returns quartiles, range, mean and fences, `fence_iqr` interquartile ranges outside the quartiles; `None` if the sample is empty.
     #[must_use]
     pub fn box_plot(&self, fence_iqr: f64) -> Option<BoxPlot> {
         let mean = self.mean()?;

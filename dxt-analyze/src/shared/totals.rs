@@ -1,5 +1,4 @@
-//! Totals per process and stream (calls with the same operation, file and caller); all numbers by rank, node, file or operation are
-//! computed from these totals.
+//! Totals per process and stream (calls with the same operation, file and caller), from which numbers by rank, node, file or operation are computed.
 
 use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block, fold_alone};
@@ -66,8 +65,7 @@ pub struct StreamTotal {
     pub missing: u64,
 }
 
-/// Returns the totals of each stream with calls, sorted by process and stream. The totals are exact, since they include operations that
-/// have only counters.
+/// Returns the totals of each stream with calls, sorted by process and stream; exact, since operations that have only counters are included.
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! Command `expand`: expands a signature (loops that describe a process's accesses) to single reads and writes, without the trace; output
-//! as CSV or as fio jobs.
+//! Command `expand`: expands a signature (loops that describe a process's accesses) to single reads and writes, as CSV or fio jobs, without
+//! the trace.
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;

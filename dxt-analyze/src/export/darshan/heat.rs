@@ -1,5 +1,4 @@
-//! Heat maps for a Darshan log: bytes read and written by each rank in each time bin. There are at most 200 bins; their width is 0.1 s,
-//! doubled until 200 bins suffice.
+//! Heat maps for a Darshan log: bytes read and written per rank and time bin. Bins are 0.1 s wide, doubled until at most 200 bins suffice.
 
 use crate::import::darshan::heat::NAMES;
 use crate::model::{Process, Run, StreamIx};

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the DXT records of one API (POSIX or MPI-IO) for one rank.
 pub(crate) fn write<W: Write>(
     run: &Run,
     rank: i64,

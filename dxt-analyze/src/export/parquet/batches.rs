@@ -41,15 +41,11 @@ pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
 }
 
 impl<'a> Batches<'a> {
-    /// Creates a source of record batches with the columns of `schema`.
     pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
         Self { layouts, names: Names::new(run), schema }
     }
 
-    /// Creates an empty record batch.
-    ///
-    /// # Errors
-    /// Fails if the schema has a column that segments do not have.
+    /// Creates an empty record batch; fails if the schema has a column that segments do not have.
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
         let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;

@@ -21,7 +21,6 @@ use std::path::Path;
 /// Names of the tables, each of which is a directory.
 const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
 
-/// Writes the tables of the job; returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     if place.as_os_str() == "-" {

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Writes the tables of files, ranks and findings into their directories in `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");

@@ -48,7 +48,6 @@ impl<'a> Events<'a> {
         serde_json::to_writer(&mut self.out, &event).context("failed to write slices")
     }
 
-    /// Writes the slices of one process, thread by thread.
     pub(crate) fn process(&mut self, number: ProcessId, slices: Slices) -> Result<()> {
         let Some(process) = self.run.process(number) else { return Ok(()) };
         let mut name = self.run.process_name(number);

@@ -3,8 +3,7 @@
 
 use super::Slice;
 
-/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice comes before the
-/// slices inside it.
+/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice precedes the slices inside it.
 pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end), slice.what));
     let mut lanes: Vec<Lane> = Vec::new();

@@ -1,6 +1,5 @@
 //! Selection, by duration, of the calls that get separate slices, and the number of slices for the other calls of each process. Durations
-//! are counted in bins whose width is 1/32 of the duration: this takes one pass and little memory, and does not depend on the order of
-//! threads.
+//! are counted in bins of 1/32 of the duration: this takes one pass and little memory, and does not depend on the order of threads.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
@@ -91,8 +90,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Selects the calls that get separate slices, of at most `most` slices in total: all calls if they are at most `most`; else the
-    /// longest calls, for half of the slices.
+    /// Selects the calls that get separate slices: all calls if they are at most `most`; else the longest calls, for half of `most` slices.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();
@@ -133,8 +131,7 @@ impl Level {
         self.room.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Returns consecutive time windows (start, end), in ns since the job's start, with at most `most` calls each; the shortest possible
-    /// window may have more.
+    /// Returns consecutive time windows (start, end), ns since the job's start, with at most `most` calls each; the shortest window may have more.
     pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
         let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
         let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);

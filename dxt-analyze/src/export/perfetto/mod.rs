@@ -72,7 +72,6 @@ struct Counts {
     left_out: u64,
 }
 
-/// Writes the trace events to `out`; returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
     let (run, most) = (job.run, job.args.most);
     let bar = Bar::new(run.segments(), "counting");

@@ -48,8 +48,7 @@ pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 pub(super) struct Places([Option<usize>; COLUMNS.len()]);
 
 impl Places {
-    /// Returns the column positions that the header line `first` gives, or the connector's order if `first` is already a row; `None` if
-    /// `first` is neither.
+    /// Returns the column positions that the header line `first` gives; the connector's order if `first` is already a row; `None` if it is neither.
     pub(super) fn of(first: &Fields) -> Option<Self> {
         let mut places = [None; COLUMNS.len()];
         for (at, name) in first.iter().enumerate() {

@@ -24,8 +24,7 @@ pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8]
 pub(super) struct Selections([u64; 3]);
 
 impl Selections {
-    /// Adds the selection of the call in `row` to `accesses`: `Other` if no count grew (the call selected everything or nothing), or if
-    /// earlier rows are missing.
+    /// Adds the selection of the call in `row` to `accesses`; `Other` if no count grew (all or nothing selected), or if earlier rows are missing.
     pub(super) fn add(&mut self, row: &Row<'_>, stream: u32, accesses: &mut Vec<DataSetAccess>) {
         if !accesses.iter().any(|access| access.stream == stream) {
             accesses.push(DataSetAccess { stream, ..DataSetAccess::default() });

@@ -73,10 +73,8 @@ impl Fields {
         }
     }
 
-    /// Reads the values of segment `number` of a JSON object, in the order of `columns`; false if there is no such segment.
-    ///
-    /// # Errors
-    /// Fails if the line is not JSON of the connector's format.
+    /// Reads the values of segment `number` of a JSON object, in the order of `columns`; false without such a segment. Fails on JSON of
+    /// other formats.
     pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
         let object: Object<'_> = serde_json::from_slice(line)?;
         let segments: Vec<Object<'_>> = match object.get("seg") {

@@ -67,10 +67,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Reads the rows in the first `length` bytes of the file at `path`.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, or was not written in the connector's format.
+    /// Reads the rows in the first `length` bytes of the file at `path`; fails if they are not in the connector's format.
     pub(super) fn of(path: &Path, length: u64) -> Result<Self> {
         let mut rows = Rows::open(path, length)?;
         let mut out = Self {

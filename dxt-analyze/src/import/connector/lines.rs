@@ -12,7 +12,6 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// Byte offset of the start of the line in the file.
     pub(super) offset: u64,
-    /// Text of the line without the line end.
     pub(super) text: Vec<u8>,
     /// True if the line was too long and is truncated.
     pub(super) is_cut: bool,
@@ -32,9 +31,6 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Returns the next line; `None` at the end of the file.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
     pub(super) fn take(&mut self) -> std::io::Result<Option<Line>> {
         if let Some(line) = self.back.pop_front() {
             return Ok(Some(line));

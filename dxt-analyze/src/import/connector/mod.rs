@@ -2,8 +2,7 @@
 //! connector` write them. Every command accepts such a file in place of a trace: each job is first converted to a trace in an unnamed
 //! temporary file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] reads the file twice: first to find the jobs and the names of their files, then the calls. Memory is bounded regardless of
-//! the file's content (`budget`).
+//! [`convert`] reads the file twice: for the jobs and the names of their files, then for the calls. Memory is bounded for any content (`budget`).
 
 mod columns;
 mod data_sets;

@@ -44,8 +44,8 @@ pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
 pub(super) enum RecordId {
     /// Id exactly as the connector wrote it.
     Exact(u64),
-    /// Id known only approximately, as the bits of a float: the float to which a spreadsheet rounded the id, or the largest `i64`, to which
-    /// many ids may have been clamped.
+    /// Id known only approximately, as the bits of a float: the float written by a spreadsheet, or the largest `i64`, to which ids may have
+    /// been clamped.
     Rounded(u64),
 }
 

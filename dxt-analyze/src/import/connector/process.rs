@@ -151,9 +151,6 @@ impl Gathered {
     }
 
     /// Encodes the pending calls in the order of their return. Returns the size of the encoded data, in bytes.
-    ///
-    /// # Errors
-    /// Fails if the encoder runs out of memory.
     pub(super) fn pack(&mut self, encoder: &mut Encoder, room: &mut Budget) -> Result<u64> {
         self.nest(room);
         let mut slots = std::mem::take(&mut self.slots);
@@ -176,9 +173,6 @@ impl Gathered {
     }
 
     /// Encodes the process as region `number` of the trace file; each region holds one process.
-    ///
-    /// # Errors
-    /// Fails if the encoder runs out of memory.
     pub(super) fn region(mut self, number: u32, encoder: &mut Encoder) -> Result<Region> {
         let scale = TickScale::IDENTITY;
         let pieces = self.frames.iter().map(|frame| Piece::Frame(frame, scale.mult)).collect();

@@ -93,10 +93,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Parses the values of a row.
-    ///
-    /// # Errors
-    /// Returns a description, for users, of the invalid value.
+    /// Parses the values of a row; the error describes the invalid value for users.
     pub(super) fn of(fields: &'a Fields, places: &Places) -> Result<Self, String> {
         if fields.len() < places.width() {
             return Err(format!("it has {} values instead of {}", fields.len(), places.width()));

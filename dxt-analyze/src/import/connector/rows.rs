@@ -14,8 +14,7 @@ use std::path::Path;
 /// Maximum further lines that a row may span: paths with line feeds are rare.
 const MORE_LINES: usize = 8;
 
-/// Format of the rows. CSV rows have columns at the positions `places`; JSON rows are objects, one per line, whose values are put into the
-/// usual columns.
+/// Format of the rows. CSV rows have columns at the positions `places`; JSON rows are objects, one per line, whose values go to the usual columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     places: Places,
@@ -64,10 +63,7 @@ pub(super) struct Damaged {
 }
 
 impl Rows {
-    /// Opens the file at `path`, limited to its first `length` bytes.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, is empty, or lacks columns.
+    /// Opens the file at `path`, limited to its first `length` bytes; fails if the file is empty or lacks columns.
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
         let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
@@ -99,9 +95,6 @@ impl Rows {
     }
 
     /// Returns the next row. Header lines are skipped anywhere, since files may be concatenated.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row<'_>, Damaged>>> {
         let found = if self.is_json { self.next_json()? } else { self.next_csv()? };
         let damaged = |why| Damaged { line: self.line.number, offset: self.line.offset, why };

@@ -26,8 +26,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Reads the number of calls by form from the rank's records and from shared records, which stand for all ranks. Each of `nprocs` ranks
-    /// gets an equal part of a shared count.
+    /// Reads the calls by form from the rank's records and from shared records (of all ranks), of which each of `nprocs` ranks gets an equal part.
     pub(crate) fn of(counters: &[(Module, CounterRecord)], shared: &Shared, nprocs: Option<i64>) -> Self {
         let ranks = nprocs.and_then(|ranks| u64::try_from(ranks).ok()).unwrap_or(1).max(1);
         let mut out = Self::default();
@@ -98,8 +97,7 @@ impl Forms {
     }
 }
 
-/// Returns how many of `segments` calls get each form, in the order of assignment: exactly `counts`, or numbers in proportion to `counts`
-/// if the totals differ.
+/// Returns how many of `segments` calls get each form, in the order of assignment: `counts`, scaled in proportion if the totals differ.
 fn parts(counts: [u64; 4], segments: u64) -> Vec<(usize, u64)> {
     let calls = total(counts).max(1);
     let mut before = 0_u64;

@@ -1,8 +1,7 @@
 //! Import of Darshan logs. Every command accepts a `.darshan` log in place of a trace: the log is first converted to a trace in an unnamed
 //! temporary file. The command `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] reads the log rank by rank, so memory grows with the calls of one rank, not with the job, and is bounded regardless of the
-//! log's content (`budget`).
+//! [`convert`] reads the log rank by rank: memory grows with the calls of one rank, not with the job, and is bounded for any content (`budget`).
 
 mod counted;
 mod cursor;

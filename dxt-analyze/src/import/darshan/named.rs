@@ -127,7 +127,6 @@ impl Named<'_> {
     }
 }
 
-/// Returns the total number of calls over all forms.
 pub(crate) fn total(forms: [u64; 4]) -> u64 {
     forms.iter().sum::<Sum>().get()
 }

@@ -26,8 +26,7 @@ impl Above {
         self.opened
     }
 
-    /// Returns the operations of DFS, the file system of DAOS, over all records: DFS calls become calls on DAOS objects, but no record
-    /// contains the objects.
+    /// Returns the DFS (DAOS file system) operations over all records: DFS calls become calls on DAOS objects, which no record names.
     pub(crate) fn of_dfs<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)>) -> Self {
         let mut out = Self::default();
         for (module, record) in records.filter(|(module, _)| *module == Module::Dfs) {

@@ -80,8 +80,7 @@ impl Bounds {
         }
     }
 
-    /// Returns true if `seconds` is a plausible time since the start, or a plausible duration: from -1 ("not recorded") to `times` the run
-    /// time with tolerance.
+    /// Returns true if `seconds` is a plausible time since the start or duration: from -1 ("not recorded") to `times` the run time with tolerance.
     fn time(&self, seconds: f64, times: f64) -> bool {
         let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest

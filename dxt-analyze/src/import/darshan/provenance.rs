@@ -112,7 +112,6 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     out.iter().map(|note| Note { what: note.words().to_owned(), count: 0 }).collect()
 }
 
-/// Returns true if the log has records of `module`.
 pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
     log.header().module(module).is_some_and(|entry| entry.region.length > 0)
 }

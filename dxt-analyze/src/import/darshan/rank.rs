@@ -87,8 +87,7 @@ impl Thread {
         self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
-    /// Sorts the segments by return. An inner call returns no later than its enclosing call; among calls with equal times, the POSIX call
-    /// is the inner one.
+    /// Sorts the segments by return. An inner call returns no later than its enclosing call; at equal times, the POSIX call is the inner one.
     fn sort(&mut self) {
         self.slots.rotate_left(self.outer);
         self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));

@@ -34,8 +34,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Returns the number of the file with record id `id`; adds the file if it is new. A new file gets its stripe layout, unless the file
-    /// already has it in another process.
+    /// Returns the number of the file with record id `id`; adds a new file, with its stripe layout unless another process already has it.
     pub(crate) fn file(&mut self, id: u64, layouts: &mut Layouts) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.files.entry(id).or_insert_with(|| {
@@ -53,8 +52,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Returns the number of the file or object of a DAOS record, named as DAOS tools do: `daos://pool/container/path`, or with the object
-    /// id instead of the path.
+    /// Returns the number of a DAOS record's file or object, named as by DAOS tools: `daos://pool/container/path`, or with the object id as path.
     pub(crate) fn on_daos(&mut self, id: u64, place: DaosPlace) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.on_daos.entry(id).or_insert_with(|| {

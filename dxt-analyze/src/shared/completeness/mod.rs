@@ -136,8 +136,7 @@ impl Cuts {
     }
 }
 
-/// Returns the files of a Darshan log on which `process` has segments only until `end`, the end of its last segment, and further calls
-/// without segments.
+/// Returns the files of a Darshan log on which `process` has calls without segments after `end`, the end of the process's last segment.
 pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, Cut)> {
     // Number of calls without segments, and the end of the last of these calls, per file and layer.
     let mut without: BTreeMap<(FileId, Layer), (u64, u64)> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Collects the settings that are worth applying from all findings, each once. If two findings need different values of a setting, the
-//! value that saves more time is used.
+//! Collects the settings that are worth applying from all findings, each once. Of two different values for a setting, the one that saves
+//! more is used.
 
 use super::names::name_of;
 use super::windows::sparse;

@@ -1,5 +1,4 @@
-//! Contents of the files that `advise` writes. The first lines of each file name `dxt-analyze` as its author; `dxt-run` reads all files
-//! except the last two.
+//! Contents of the files that `advise` writes. Each file begins with its author, `dxt-analyze`; `dxt-run` reads all files except the last two.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};

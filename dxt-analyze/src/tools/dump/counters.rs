@@ -1,6 +1,6 @@
-//! Output of `dump` after the segments: counters of operations without segments, access profiles, profiles that another tool counted over
-//! all accesses, and statistics over ranks. Each record is one line: in the text format, numbers after the record's type; in JSON, an
-//! object with the field `record`.
+//! Output of `dump` after the segments: counters of operations without segments, access profiles, profiles that another tool counted, and
+//! statistics over ranks. Each record is one line: in the text format, numbers after the record's type; in JSON, an object with the field
+//! `record`.
 
 use super::args::DumpFormat;
 use crate::model::{FileId, Process, Run};

@@ -74,8 +74,7 @@ fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     write(directory, &format!("{name}.1"), &text)
 }
 
-/// Formats a help text that begins with `Title:` as a section of a man page. The lines after the title are copied verbatim: commands must
-/// not be filled or hyphenated.
+/// Formats a help text that begins with `Title:` as a man page section. Later lines are copied verbatim: commands must not be filled or hyphenated.
 fn section(text: &str) -> String {
     let escaped = |line: &str| {
         let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");

@@ -84,8 +84,7 @@ fn key(one: &OfJob) -> (u32, &str, i32, &str, u32) {
 }
 
 impl OfJob {
-    /// Returns true if the spool belongs to `owner` and to `job`. A spool may claim any job, so comparing owners keeps the spool out of
-    /// other users' jobs.
+    /// Returns true if the spool belongs to `owner` and `job`. A spool may claim any job: comparing owners keeps it out of other users' jobs.
     fn is_of(&self, owner: u32, job: &str) -> bool {
         (self.owner, self.about.job.as_str()) == (owner, job)
     }
@@ -126,8 +125,7 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
         if about.is_empty() {
             return Err(Nothing.into());
         }
-        // Changes the owner through the open file, before the file gets its name: a file that somebody else put under that name must not be
-        // given away.
+        // Changes the owner through the open file, before the file gets its name: a file put under that name by others must not be given away.
         owner
             .map_or(Ok(()), |owner| fchown(&*file, Some(owner), None))
             .context("failed to make the spool's user its owner")

@@ -123,8 +123,7 @@ struct How {
     remove: bool,
     /// True to let traces replace files that this program did not write.
     force: bool,
-    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would regenerate the
-    /// same traces.
+    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would make the same traces again.
     cleans: bool,
     /// True to give each trace to the user who owns the spools from which the trace was made (`chown`).
     gives: bool,

@@ -21,10 +21,7 @@ pub(super) enum Spill {
     Gone(String),
 }
 
-/// Opens the spill file of a spool; `head` is the spool's header, `owner` the user id of the spool's owner.
-///
-/// # Errors
-/// Fails if the file belongs to the spool but is unreadable or damaged.
+/// Opens the spill file of the spool with header `head` and owner `owner` (user id). Fails if the spool's file is unreadable or damaged.
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {

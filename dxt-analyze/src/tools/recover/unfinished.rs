@@ -1,5 +1,5 @@
-//! Spools whose creation was not finished: they are empty, or lack the magic number, which is written last. Every new spool is in these
-//! states for an instant.
+//! Spools whose creation was not finished: empty, or without the magic number, which is written last. Every new spool is in these states
+//! for an instant.
 
 use super::Held;
 use crate::spools::owner;
@@ -8,10 +8,8 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use trace_format::spool::HEADER_BYTES;
 
-/// Determines the contents of an unfinished spool. Only the file name tells if the spool's process is running.
-///
-/// # Errors
-/// Fails if the process is still running: it will use the spool.
+/// Determines the contents of an unfinished spool. Only the file name tells if the spool's process is running; if it is, fails, since the
+/// process will use the spool.
 pub(super) fn look(path: &Path) -> Result<Held> {
     match named(path).filter(|(pid, started)| owner::runs(*pid, *started)) {
         Some((pid, _)) => bail!("its process {pid} runs and has recorded nothing"),
@@ -19,10 +17,7 @@ pub(super) fn look(path: &Path) -> Result<Held> {
     }
 }
 
-/// Determines the contents of a file of `bytes` bytes, too short for a header; `None` if the file does not have a spool's name and is not empty.
-///
-/// # Errors
-/// Fails as [`look`] does.
+/// Determines the contents of a file of `bytes` bytes, too short for a header; `None` if it does not have a spool's name and is not empty.
 pub(super) fn without_header(path: &Path, bytes: u64) -> Result<Option<Held>> {
     if bytes >= HEADER_BYTES as u64 || bytes > 0 && named(path).is_none() {
         return Ok(None);
