@@ -33,9 +33,9 @@ pub struct Opened {
 /// Tables that are small enough to be returned whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row per file used.
+    /// One row per file that the job used.
     Files,
-    /// One row per process.
+    /// One row per process of the job.
     Ranks,
     /// One row per finding, most severe first.
     Findings,

@@ -128,7 +128,7 @@ impl Segments {
 pub struct Losses(Arc<Mutex<Lost>>);
 
 impl Losses {
-    /// Returns a copy of the counts so far.
+    /// Returns a copy of the counts of skipped segments so far.
     #[must_use]
     pub fn so_far(&self) -> Lost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -39,7 +39,7 @@ impl Target {
 pub struct Rule {
     /// Files to which the rule applies.
     pub target: Target,
-    /// Stripe layout of these files.
+    /// Stripe layout of the files in `target`.
     pub layout: Layout,
 }
 

@@ -18,7 +18,7 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
     let mut at = offset;
     while at < end {
-        // Another component may begin before this component ends.
+        // Another layout component may begin before this component ends.
         let starts = layout.components.iter().filter(|next| next.active && next.start > at).map(|next| next.start);
         let limit = starts.min().unwrap_or(u64::MAX).min(end);
         let until = match layout.component(at) {

@@ -53,7 +53,7 @@ pub struct Found {
     pub keys: Vec<Option<String>>,
     /// Files and directories that were skipped.
     pub left_out: Vec<LeftOut>,
-    /// Notes for the user.
+    /// Notes on the inputs for the user.
     pub remarks: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use super::FileId;
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
-/// Reads or writes of one HDF5 data set.
+/// Reads or writes of one HDF5 data set: calls by type of selection, and elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
     /// Number of calls by type of HDF5 selection, in the order of [`Selection`].

@@ -29,7 +29,7 @@ use trace_format::read::{BlockRef, Trace};
 pub struct Op {
     /// I/O interface (POSIX, STDIO, MPI-IO, HDF5, ...).
     pub layer: Option<Layer>,
-    /// Read, write, metadata, sync, ...
+    /// Class of the operation: read, write, metadata, sync, ...
     pub class: Option<OpClass>,
     /// Variant of the call (independent, collective, nonblocking, ...).
     pub mode: OpMode,
@@ -66,14 +66,14 @@ impl Op {
     }
 }
 
-/// Process of the job.
+/// Process of the job, or a reduced record that stands for several ranks.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Rank in `MPI_COMM_WORLD`, or the launcher's task number for a process without MPI, or -1.
     pub rank: i32,
     /// Index into [`Run::nodes`]; equal to the length of that list if the node is unknown.
     pub node: u32,
-    /// Process id.
+    /// Process id of the process on its node.
     pub pid: u32,
     /// Process id of the parent process.
     pub ppid: u32,
@@ -163,7 +163,7 @@ pub struct FileLayout {
     pub origin: LayoutOrigin,
 }
 
-/// File of the job.
+/// File that the job used.
 #[derive(Clone, Debug, Default)]
 pub struct File {
     /// Hash of the path, as stored in the trace.
@@ -178,7 +178,7 @@ pub struct File {
     pub layout_problem: Option<String>,
 }
 
-/// Input file.
+/// Input file of the job, and the trace in it.
 #[derive(Debug)]
 pub struct Input {
     /// Path of the input file.
@@ -231,7 +231,7 @@ pub(crate) struct OverProcesses {
 }
 
 impl OverProcesses {
-    /// Computes the counts and times of `processes`. The loader calls this for a loaded run, the selection for what remains of one.
+    /// Computes the counts and times of `processes`: after loading, and again after a selection.
     pub(crate) fn of(processes: &[Process]) -> Self {
         let mut ranks: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
         ranks.sort_unstable();

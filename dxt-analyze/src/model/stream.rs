@@ -20,9 +20,9 @@ pub struct Stream {
     pub overview: bool,
     /// Index into [`crate::model::Run::data_sets`], for calls on a data set.
     pub data_set: Option<u32>,
-    /// Flags with which the file was opened.
+    /// Flags with which the file was opened, such as O_DIRECT.
     pub manner: Manner,
-    /// True for failed calls.
+    /// True if the calls failed.
     pub failed: bool,
     /// errno of the failed calls.
     pub errno: u16,

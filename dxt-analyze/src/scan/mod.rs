@@ -174,7 +174,8 @@ impl Block<'_> {
     }
 }
 
-/// Adds the segments of a stretch to `counters` without looking at preceding segments, so that sequential and consecutive accesses are not counted.
+/// Adds the segments of a stretch (consecutive segments of one stream) to `counters` without looking at preceding segments, so that
+/// sequential and consecutive accesses are not counted.
 pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     for row in stretch.rows() {
         counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
@@ -186,7 +187,7 @@ pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
 pub trait Analysis: Sync {
     /// Partial result of the analysis on one thread.
     type Partial: Send;
-    /// Returns an empty partial result.
+    /// Returns an empty partial result of the analysis.
     fn start(&self) -> Self::Partial;
     /// Returns true if the analysis needs the block with this head. A block that any analysis needs is decoded and given to all analyses.
     fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
@@ -210,7 +211,7 @@ pub trait Analysis: Sync {
 /// Function that gives a block to one analysis and updates its partial result.
 pub type Alone<'p> = Box<dyn FnMut(&Block<'_>) + Send + 'p>;
 
-/// Gives a block to an analysis. Never inlined: each analysis gets its own symbol in profiles.
+/// Gives a block to an analysis. Never inlined, so that each analysis has a separate symbol in profiles.
 #[inline(never)]
 pub(crate) fn give<A: Analysis>(analysis: &A, partial: &mut A::Partial, block: &Block<'_>) {
     analysis.block(partial, block);

@@ -164,17 +164,17 @@ impl Sample {
 /// Five-number summary, mean and fences of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BoxPlot {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the sample.
     pub mean: f64,
-    /// Smallest value.
+    /// Smallest value of the sample.
     pub min: f64,
-    /// First quartile.
+    /// First quartile of the sample.
     pub q1: f64,
-    /// Median.
+    /// Median of the sample.
     pub median: f64,
-    /// Third quartile.
+    /// Third quartile of the sample.
     pub q3: f64,
-    /// Largest value.
+    /// Largest value of the sample.
     pub max: f64,
     /// Lower fence: Q1 - `fence_iqr` x IQR.
     pub low_fence: f64,
@@ -229,7 +229,7 @@ pub fn median_i128(values: &mut [i128]) -> Option<i128> {
 /// Location and scale of a sample by robust estimators, which a few outliers hardly change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Robust {
-    /// Median.
+    /// Median of the sample.
     pub median: f64,
     /// Estimate of the standard deviation; 0 if all values are equal.
     pub sigma: f64,

@@ -73,7 +73,7 @@ impl Sums {
         }
     }
 
-    /// Returns the number of processes that made calls. Ranks with a record of their own are assumed to be among the ranks of the reduced record.
+    /// Returns the number of processes that made calls. Ranks with a record of their own are assumed to be among the ranks of a reduced record.
     #[must_use]
     pub fn processes(&self) -> u64 {
         (self.processes.len() as u64).max(self.reduced_ranks)

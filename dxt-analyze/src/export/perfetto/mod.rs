@@ -33,7 +33,7 @@ struct What {
 /// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common {
-    /// Same file and operation.
+    /// Same file, operation and caller.
     Stream,
     Operation,
     /// Same caller: the program, HDF5 or MPI-IO.

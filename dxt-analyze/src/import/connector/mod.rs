@@ -51,7 +51,7 @@ pub fn is_file(path: &Path) -> bool {
     read.is_ok() && is_rows(path, &head)
 }
 
-/// One job of the file, converted to a trace.
+/// One job of an imported file, converted to a trace.
 #[derive(Debug)]
 pub struct Made {
     /// Trace in an unnamed temporary file.

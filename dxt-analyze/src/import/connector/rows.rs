@@ -55,7 +55,7 @@ pub(super) struct Rows {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damaged {
-    /// Number of the damaged row's first line.
+    /// Line number of the damaged row's first line.
     pub(super) line: u64,
     /// Byte offset of the damaged row's first line in the file.
     pub(super) offset: u64,

@@ -218,7 +218,7 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
             segments: count,
             bytes: part(all.bytes),
             duration: part(all.duration),
-            // With several forms, the form of the longest call is unknown.
+            // With several forms of calls (independent, collective, ...), the form of the longest call is unknown.
             max_duration: if only { all.max_duration } else { 0 },
             sizes: all.sizes.map(part),
             ..all.clone()
@@ -274,7 +274,7 @@ fn opening_ns(named: Named<'_>) -> Option<u64> {
     if once && others > 0 { Some(span("OPEN")?.saturating_add(span("CLOSE")?)) } else { None }
 }
 
-/// Operations of a module that transfer no data: name, counters that count the calls, form.
+/// Operations of a module that transfer no data: name, counters that count the calls, form (such as collective).
 type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
 
 fn kinds(module: Module) -> Kinds {

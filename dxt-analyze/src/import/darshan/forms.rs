@@ -10,17 +10,17 @@ use darshan_log::{CounterRecord, DxtRecord, Module, Operation, Segment};
 use rustc_hash::FxHashMap;
 use trace_format::op::OpMode;
 
-/// Order in which calls get their forms, beginning with the longest calls: indices into [`FORMS`].
+/// Order in which calls get their forms (collective, split, independent, nonblocking), longest calls first: indices into [`FORMS`].
 const LONGEST_FIRST: [usize; 4] = [1, 2, 0, 3];
 
-/// Number of calls by form made by one rank, and the segments that still need a form.
+/// Number of calls by form (independent, collective, ...) made by one rank, and the segments that still need a form.
 #[derive(Default)]
 pub(crate) struct Forms {
-    /// Number of calls by form, in the order of [`FORMS`], for each file and direction (true for writes).
+    /// Number of calls by form (independent, collective, ...), as in [`FORMS`], for each file and direction (true for writes).
     counts: FxHashMap<(u64, bool), [u64; 4]>,
     /// Number of calls on each file (by record id) according to the rank's own records, excluding records that stand for all ranks.
     own: FxHashMap<u64, u64>,
-    /// Segments that have no form yet, in the order of the log.
+    /// Segments whose form (independent, collective, ...) is not assigned yet, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
     held_segments: usize,
 }
@@ -51,7 +51,7 @@ impl Forms {
         self.counts.get(&(id, operation == Operation::Write)).copied().unwrap_or_default()
     }
 
-    /// Returns the number of the rank's calls on a file according to its own records; shared records do not contain the part of a rank.
+    /// Returns the number of the rank's calls on a file by its own records; shared records (of all ranks) do not contain the part of a rank.
     pub(crate) fn calls(&self, id: u64) -> u64 {
         self.own.get(&id).copied().unwrap_or(0)
     }
@@ -78,7 +78,7 @@ impl Forms {
         None
     }
 
-    /// Assigns forms to the segments kept by [`Self::form`], and passes the segments to `each`, form by form.
+    /// Assigns forms (collective, ...) to the segments kept by [`Self::form`], and passes the segments to `each`, form by form.
     pub(crate) fn give_out(&mut self, mut each: impl FnMut(&DxtRecord, Operation, OpMode, &[Segment])) {
         self.held_segments = 0;
         for (record, operation, mut segments) in std::mem::take(&mut self.held) {

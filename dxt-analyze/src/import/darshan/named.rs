@@ -69,14 +69,14 @@ impl Named<'_> {
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         if self.module == Module::Dfs {
-            // The total includes the nonblocking calls.
+            // The number of DFS calls includes the nonblocking calls.
             let (all, nonblocking) = (self.calls(writes), self.count(&format!("NB_{what}")));
             return [all.saturating_sub(nonblocking), 0, 0, nonblocking.min(all)];
         }
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
     }
 
-    /// Returns the number of reads, or of writes if `writes` is true, in a module that does not count by form.
+    /// Returns the number of reads, or of writes if `writes` is true, in a module that does not distinguish collective, nonblocking, ... calls.
     fn calls(self, writes: bool) -> u64 {
         let counters: &[&str] = match (self.module, writes) {
             (Module::Dfs, false) => &["READS", "READXS"],

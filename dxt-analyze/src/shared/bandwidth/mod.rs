@@ -142,7 +142,7 @@ impl Found {
 #[derive(Clone, Copy)]
 struct Slowest {
     time_ns: u64,
-    /// Slowest rank's process, for a file that only some ranks used; an id that no process has if that rank has no record of its own.
+    /// Process of the slowest rank, for a file that only some ranks used; an id that no process has if the rank has no separate record.
     /// `None` for a file that all ranks used.
     of_some: Option<ProcessId>,
 }

@@ -31,11 +31,11 @@ use trace_format::spool::{Head, Recovered, Spool};
 pub struct FromSpool {
     /// Path of the spool.
     pub spool: PathBuf,
-    /// Key of the job.
+    /// Key of the job that the process belongs to.
     pub job: String,
     /// Host name of the node on which the process ran.
     pub node: String,
-    /// Process id.
+    /// Process id of the process that wrote the spool.
     pub pid: u32,
     /// MPI rank of the process, or -1 without MPI.
     pub rank: i32,
