@@ -1,10 +1,10 @@
-//! Tests of DXT_ANONYMIZE: traces, spools and spills contain no name that the user chose; all other data is unchanged.
+//! Tests of DXT_ANONYMIZE: traces, spools and spill files contain no name that the user chose; all other data is unchanged.
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{Compiler, Launch, Scratch, Traces, recover, spools, workload, workload_hdf5, workload_with};
 use std::path::{Path, PathBuf};
 
-/// Word that every name chosen by the user contains in these tests.
+/// Word in every name that the user chooses in these tests.
 const WORD: &str = "topsecret";
 
 /// Data directory and program whose names contain the word, and a file with the anonymization key.
@@ -31,7 +31,7 @@ impl Secrets {
         launch.env("DXT_JOB_ID", format!("{WORD}.7")).env("DXT_EXCLUDE", format!("*/{WORD}.none"))
     }
 
-    /// Returns the tables of all traces (everything except segments, which are numbers), and the traces' file names.
+    /// Returns the tables of all traces, and the names of the trace files. Omits segments, which are numbers.
     fn reported(&self) -> Vec<u8> {
         let traces = Traces::read(&self.scratch.traces());
         assert!(!traces.files.is_empty());
@@ -47,7 +47,7 @@ fn has_word(bytes: &[u8]) -> bool {
     bytes.windows(WORD.len()).any(|here| here == WORD.as_bytes())
 }
 
-/// Returns true if every component of a path is a hash, except for file name extensions.
+/// True if every component of a path is a hash, apart from file name extensions.
 fn is_hashed(path: &str) -> bool {
     let hex = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     path.split('/').skip(1).all(|part| hex(part.split('.').next().unwrap_or_default())) || path.starts_with('<')
@@ -91,7 +91,7 @@ fn none_is_in_what_a_killed_process_leaves() {
         assert_eq!(spools(&secrets.scratch).len(), 1, "{mode:?}");
         for entry in std::fs::read_dir(secrets.scratch.spools()).expect("a directory") {
             let path = entry.expect("a file").path();
-            // grep(1) skips holes of large files.
+            // grep(1) skips the holes of sparse files.
             let found = std::process::Command::new("grep").arg("-q").arg("-a").arg(WORD).arg(&path).status();
             assert_eq!(found.expect("grep(1) runs").code(), Some(1), "{}", path.display());
         }
@@ -149,7 +149,7 @@ fn without_its_key_nothing_is_reported() {
         assert!(outcome.stderr.contains("DXT_ANONYMIZE") && outcome.stderr.contains("not tracing"), "{outcome:?}");
         assert!(Traces::read(&secrets.scratch.traces()).files.is_empty());
     }
-    // If the key cannot be read on one node, the ranks on other nodes are not blocked.
+    // A key that is unreadable on one node must not block the ranks on other nodes.
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (rank, others) in [("0", 0), ("1", 3000)] {
             let secrets = Secrets::new(&workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]));

@@ -63,7 +63,7 @@ fn more_than_there_is_memory_for_is_counted() {
 
 #[test]
 fn threads_that_are_confined_with_another() {
-    // Also with the job's budget used up, where all calls are only counted.
+    // Also tested with the byte budget used up, so that all calls are only counted.
     for budget in ["", "0"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("threads").arg("2000");
@@ -125,7 +125,7 @@ fn a_child_of_a_confined_process_is_counted() {
     assert_eq!(children, 1);
 }
 
-/// A rank that forbids itself all system calls neither blocks the other ranks nor costs them their traces.
+/// A rank that forbids itself all system calls must neither block the other ranks nor cost them their traces.
 #[test]
 fn ranks_that_confine_themselves() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
@@ -161,7 +161,7 @@ fn a_program_that_forbids_to_read_the_counter() {
 fn who_only_asks_is_not_confined() {
     let scratch = Scratch::new();
     let outcome = run(&scratch, "asks", "300");
-    // The kernel refused to install the filter, after the tracer had announced it.
+    // The kernel refused to install the filter, after the tracer had announced the confinement.
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert!(spools(&scratch).is_empty());
     assert_eq!(writes(&scratch), (300, 300));

@@ -1,5 +1,4 @@
-//! Tests of Darshan's environment variables. They apply where the tracer's own variables are not set, with the meanings in Darshan's
-//! documentation.
+//! Tests of Darshan's environment variables: they apply where the tracer's own variables are not set, with the meanings in Darshan's documentation.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
@@ -69,7 +68,7 @@ fn triggers(scratch: &Scratch, lines: &str) -> PathBuf {
     path
 }
 
-/// A file that matches a trigger in Darshan's trigger file keeps its segments; other files have counters only. The trigger file alone turns
+/// A file that matches a trigger in Darshan's trigger file keeps its segments; other files have only counters. The trigger file alone turns
 /// tracing on.
 #[test]
 fn files_are_kept_that_a_trigger_of_darshans_file_names() {
@@ -107,7 +106,7 @@ fn a_wrong_line_is_said_once_and_the_others_count() {
     assert!(first.contains("line 1 is ignored: a parenthesis"), "{first}");
     assert!(second.contains("line 3 is ignored: SMALL is not a trigger"), "{second}");
     assert_eq!(kept(&Traces::read(&scratch.traces()), &scratch.data()), ["small".to_owned()].into());
-    // No usable trigger, or an unreadable file: handled as an invalid setting.
+    // A file that is unreadable or has no valid trigger is handled like an invalid setting.
     for lines in [Some("FILE (\n"), None] {
         let scratch = Scratch::new();
         let path = lines.map_or_else(|| scratch.data().join("none"), |lines| triggers(&scratch, lines));
@@ -131,7 +130,7 @@ fn ranks_that_a_trigger_names_keep_all_files() {
         with_segments.retain(|(_, segments)| *segments > 0);
         with_segments.sort_unstable();
         let [(1, all), (2, _), (3, named)] = with_segments.as_slice() else { panic!("{mpi:?}: {with_segments:?}") };
-        // Open, write and close of the named file; MPI collective calls belong to no file.
+        // Open, write and close of the named file. Collective MPI calls belong to no file.
         let own = |segment: &&crate::harness::Seg| segment.op.path.ends_with("/own.3");
         assert!(traces.segments.iter().filter(own).count() == 3 && all > named, "{mpi:?}: {with_segments:?}");
         assert!(!traces.segments.iter().any(|segment| segment.op.path.ends_with("/own.0")), "{mpi:?}");

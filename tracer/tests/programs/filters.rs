@@ -1,5 +1,5 @@
-//! Tests of the filters described in docs/configuration.md: calls that a filter excludes are counted instead of recorded. DXT_RANKS is
-//! tested in `ranks`, and triggers in `triggers`.
+//! Tests of the filters described in docs/configuration.md: calls that a filter excludes are counted instead of recorded. (`ranks` tests
+//! DXT_RANKS, `triggers` tests triggers.)
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, workload, workload_with,
@@ -28,7 +28,7 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Asserts for each operation and file that recorded plus counted calls and bytes equal those in the program's log.
+/// Asserts, for each operation and file, that recorded plus counted calls and bytes equal those in the program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut reported = all_calls(traces.own_ops(layers, dir).iter());
@@ -44,7 +44,7 @@ pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&s
     assert_eq!(reported, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
 }
 
-/// Returns the sum over all processes of the number in the note `what`.
+/// Returns the sum over all processes of the count in the note `what`.
 pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
@@ -79,8 +79,7 @@ fn wrong_values_turn_tracing_off_with_one_line() {
     }
 }
 
-/// Runs a program on several files with the environment `variables`. Asserts that exactly the files for which `keeps` returns true have
-/// segments.
+/// Runs a program on several files with the environment `variables`. Asserts that exactly the files for which `keeps` returns true have segments.
 #[track_caller]
 fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> bool) -> Traces {
     let scratch = Scratch::new();
@@ -191,7 +190,7 @@ fn short_transfers_are_counted_and_no_more() {
 
 #[test]
 fn short_transfers_need_no_room_and_nothing_is_lost() {
-    // 100 times the capacity of 64 KiB; of each buffer, only the open is kept.
+    // 100 times more calls than the 64 KiB buffer holds. Only the open of each file is kept.
     for overflow in ["fold", "compact"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("200000");
@@ -230,7 +229,7 @@ fn only_mpi_io_or_only_what_is_below() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let (log, traces) = mpiio(&scratch, mpi, 2).env("DXT_LAYERS", "mpiio").traced();
-        // Includes the offsets of shared file pointers, which are known from the POSIX calls below.
+        // Includes offsets of shared file pointers, which are known from the nested POSIX calls.
         assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
         assert!(traces.segments.iter().all(|seg| seg.op.layer == "MPIIO"), "{mpi:?}");
         assert!(noted(&traces, "DXT_LAYERS") > 0);

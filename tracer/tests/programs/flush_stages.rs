@@ -1,5 +1,4 @@
-//! Tests of the times that a trace contains on the stages of the tracer's flush, in trace and counters mode, for one process and for
-//! several ranks.
+//! Tests of the times that a trace contains for the stages of the tracer's flush, in trace and counters mode, for one process and for several ranks.
 
 use crate::harness::{Compiler, Launch, Scratch, workload, workload_with};
 use trace_format::frame::{FlushStage, FlushTimes};
@@ -39,7 +38,7 @@ fn each_rank_says_how_long_its_part_took() {
         assert_eq!(regions.len(), 3, "{mpi:?}");
         for (rank, _, times) in regions {
             let times = times.unwrap_or_else(|| panic!("rank {rank} says nothing"));
-            // All stages but `other` are certain to take some time.
+            // Each stage except `other` takes some time.
             for stage in &FlushStage::ALL[..7] {
                 assert!(times.of(*stage) > 0, "{mpi:?}, rank {rank}: {stage:?} in {times:?}");
             }

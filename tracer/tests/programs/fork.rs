@@ -1,4 +1,4 @@
-//! Tests of programs with several processes: each process writes a trace of its own calls only. A forked child starts with an empty trace.
+//! Tests of programs with several processes: each process writes a trace of only its own calls. A forked child starts with an empty trace.
 
 use crate::harness::{Launch, Order, Scratch, Traces, assert_same, read_log, workload};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn every_process_has_its_own_operations() {
     let reported: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     assert_eq!(did.len(), 8, "a parent, four children, three that ran another program");
     assert_eq!(did, reported);
-    // One file per process, one job.
+    // Each process has one file, and all processes belong to one job.
     assert_eq!(traces.files.len(), 8);
     assert!(traces.jobs.iter().all(|job| job.info.key == traces.jobs[0].info.key), "{:?}", traces.jobs);
     let parent = log[0].pid.min(*did.first().expect("somebody did something"));
