@@ -1,4 +1,4 @@
-//! Tests of recorded MPI-IO hints, and datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
+//! Tests of recorded MPI-IO hints, and of datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ fn hints_and_datatypes_are_those_that_the_program_sees() {
             assert_eq!(reported_extents, extents, "{mpi:?}, {ranks} ranks");
             let all_bins = |role: &str| extents.iter().any(|(key, bins)| key.1 == role && !bins.contains(&0));
             assert!(all_bins("read buffer") && all_bins("write buffer"), "the program leaves out a bin: {extents:?}");
-            // Hints of a collectively opened file are recorded by one rank.
+            // Only one rank records the hints of a collectively opened file.
             let shared = scratch.data().join("hints").display().to_string();
             let tellers: BTreeSet<u32> = hints.iter().filter(|hint| hint.2 == shared).map(|hint| hint.0).collect();
             let ranks_of = read_ranks(&scratch);

@@ -23,7 +23,7 @@ fn every_way_to_open_is_reported_by_the_streams() {
         let outcome = Launch::new(&scratch, program).arg(scratch.data()).env("DXT_ENABLE", mode).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        // In counters mode, appending calls are counted with all others.
+        // In counters mode, appending calls are counted together with all others.
         let counted = |line: &str| match line.replace('A', "") {
             reported if reported.ends_with(' ') => reported + "-",
             reported => reported,

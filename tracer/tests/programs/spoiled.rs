@@ -1,5 +1,5 @@
 //! Tests of MPI libraries that damage the common trace file while writing it: aggregators that write back other ranks' old bytes (data
-//! sieving), and a test library that corrupts the file on purpose. The trace is complete in all cases.
+//! sieving), and a test library that corrupts the file on purpose. The trace must be complete in all cases.
 
 use crate::calls_of_a_flush::reported_once;
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
@@ -32,7 +32,7 @@ fn whatever_mpi_leaves_in_the_file_the_trace_is_whole() {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi).env("SPOIL", how).run();
             let counterfactual = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
-            // Only data behind the parts is cut off or overwritten: no part was damaged.
+            // In the case `longer`, only data after the parts is cut off or overwritten, so no part was damaged.
             assert_eq!(counterfactual, how != "longer", "{mpi:?} {how}: {outcome:?}");
         }
     }

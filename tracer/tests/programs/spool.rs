@@ -1,5 +1,4 @@
-//! Tests of crash safety: after a kill at any moment, exactly the calls that had returned are recorded. A process that ends normally leaves
-//! no spool.
+//! Tests of crash safety: after a kill at any time, exactly the calls that had returned are recorded. A process that ends normally leaves no spool.
 
 use crate::harness::{
     Launch, Order, Scratch, Traces, assert_same, is_root, library, look, read_log, recover, skip_here, spools,
@@ -50,7 +49,7 @@ fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     }
 }
 
-/// Returns a pseudo-random number: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+/// Returns a pseudo-random number by SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
 fn random(seed: u64) -> u64 {
     let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,7 +57,7 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Runs and kills the program `times` times at varying moments. Each time, recovers the spool and checks the recorded calls.
+/// Runs and kills the program `times` times, at varying times. Each time, recovers the spool and checks the recorded calls.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
@@ -101,7 +100,7 @@ fn killed_at_any_moment_nothing_is_missing_and_nothing_invented() {
 
 #[test]
 fn killed_while_segments_are_packed() {
-    // Buffer of two chunks: nearly all the time is spent packing them.
+    // The buffer has room for two chunks, so nearly all the time is spent packing them.
     kills(60, 2, 3, 30_000, &[("DXT_BUFFER_MAX", "160K")]);
 }
 
@@ -122,7 +121,7 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a running process repeatedly: each time, it contains all calls reported so far, once and in order.
+/// Reads the spool of a running process repeatedly. Asserts that it contains all calls reported so far, once and in order.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
@@ -138,9 +137,9 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
         std::fs::create_dir(&place).expect("a directory");
         std::fs::write(place.join("x.dxt"), bytes).expect("a file");
         let traces = Traces::read(&place);
-        // A call in one thread's scratch area is uncertain even before another thread has folded any.
+        // A call in one thread's scratch is uncertain even before another thread has folded any call.
         let folds = traces.processes.iter().any(|process| !process.missing.is_empty());
-        // Scratch slots of all threads, each possibly uncertain twice: during a fold, and after further progress.
+        // The scratch slots of all threads may each be uncertain twice: during a fold, and after further progress.
         let most = if may_fold { 2 * 64 * u64::from(threads) } else { 0 };
         assert!((may_fold || !folds) && uncertain <= most, "round {round}: {uncertain} uncertain");
         for (t, reported) in reported.iter().enumerate() {
@@ -154,7 +153,7 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
                 "round {round}, thread {t}: {} and {folded}, {reported} reported",
                 kept.len()
             );
-            // Calls made during the read may be there or not, individually.
+            // Calls made during the read may or may not be found, individually.
             let checked = if folded == 0 { *reported as usize } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
                 let op = &segment.op;
@@ -168,8 +167,7 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     child.wait().expect("failed to wait for the program");
 }
 
-/// A spool in memory grows without a temporary descriptor: its number could be the one that another thread assigns to a file at that moment
-/// (dup2(2)).
+/// A spool in memory must grow without a temporary descriptor, whose number another thread might assign to a file at that moment (dup2(2)).
 #[test]
 fn a_spool_in_memory_grows_without_a_descriptor() {
     let scratch = Scratch::new();
@@ -201,7 +199,7 @@ fn a_reader_beside_the_process_finds_all_it_had_done() {
 
 #[test]
 fn a_reader_finds_all_while_segments_are_packed() {
-    // The first third of 190,000 calls fills the buffer, which holds four times as many once packed: none is folded.
+    // The first third of 190,000 calls fills the buffer, which holds four times as many calls once packed, so none is folded.
     watched(2, &[("DXT_BUFFER_MAX", "2M")], false);
     watched(2, &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")], false);
 }
@@ -209,7 +207,7 @@ fn a_reader_finds_all_while_segments_are_packed() {
 #[test]
 fn a_reader_finds_all_while_segments_are_folded() {
     watched(2, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true);
-    // Packed first, then folded once the room is used up.
+    // Segments are first packed, then folded once the space is used up.
     watched(2, &[("DXT_BUFFER_MAX", "256K")], true);
 }
 
@@ -303,7 +301,7 @@ fn without_a_spool_all_is_as_before() {
 }
 
 /// Runs a program that executes another in the way `way`. Calls of both are recorded; those of the first are in a trace, or in the spool
-/// that it left.
+/// that the first left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

@@ -1,5 +1,4 @@
-//! Tests of threads with own and with shared file descriptors: every call is attributed to the thread that made it, at the offset of its
-//! bytes.
+//! Tests of threads with own and with shared file descriptors: every call is attributed to the thread that made it, at the offset of its bytes.
 
 use crate::harness::{Launch, Order, Scratch, assert_same, workload};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Name in traces that stands for the unknown file of a call.
 const UNCERTAIN: &str = "<uncertain>";
 
-/// Returns the sum over all processes of the numbers in notes that begin with `begin`.
+/// Returns the sum over all processes of the counts in notes that begin with `begin`.
 fn noted(traces: &Traces, begin: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.starts_with(begin)).map(|note| note.count).sum()
