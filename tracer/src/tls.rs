@@ -29,7 +29,7 @@ pub(crate) struct Lane {
     pub(crate) index: Cell<u32>,
     /// Size of the latest chunk, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Number of chunks obtained so far.
+    /// Number of chunks that the thread has obtained so far.
     pub(crate) sequence: Cell<u32>,
     /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late_calls`]).
     pub(crate) late: Cell<u32>,
@@ -190,27 +190,28 @@ impl Thread {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// Marks this block as shared with threads that have no block of their own. `for_a_while`: only until the block's owner makes a call.
+    /// Marks this thread-local block as shared with threads that have no block of their own. `for_a_while`: only until the block's owner
+    /// makes a call.
     pub(crate) fn lend(&self, for_a_while: bool) {
         self.busy.set(self.busy.get() | if for_a_while { LENT_FOR_A_WHILE } else { LENT });
     }
 
-    /// Ends the temporary sharing of this block, because its owner has made a call.
+    /// Ends the temporary sharing of this thread-local block, because its owner has made a call.
     pub(crate) fn is_back(&self) {
         self.busy.set(self.busy.get() & !LENT_FOR_A_WHILE);
     }
 
-    /// Ends all sharing of this block: no other thread uses it any longer.
+    /// Ends all sharing of this thread-local block: no other thread uses it any longer.
     pub(crate) fn is_alone(&self) {
         self.busy.set(self.busy.get() & !(LENT | LENT_FOR_A_WHILE));
     }
 
-    /// True if threads other than the owner may use this block.
+    /// True if threads other than the owner may use this thread-local block.
     pub(crate) fn is_lent(&self) -> bool {
         self.busy.get() & (LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// True if other threads may use this block concurrently with its owner (not only while the owner is suspended).
+    /// True if other threads may use this thread-local block concurrently with its owner (not only while the owner is suspended).
     pub(crate) fn is_lent_for_good(&self) -> bool {
         self.busy.get() & LENT != 0
     }
@@ -253,7 +254,7 @@ mod storage {
         size = const BLOCK_BYTES,
     );
 
-    /// Reads the address of this thread's block, by assembly with the given options.
+    /// Reads the address of this thread's thread-local block, by assembly with the given options.
     macro_rules! read_block {
         ($($option:ident),+) => {{
             let block: *const Thread;
@@ -276,7 +277,7 @@ mod storage {
         read_block!(pure, nomem, nostack)
     }
 
-    /// Like [`block`], but always reads the address anew; the compiler may reuse an earlier result of `block`.
+    /// Like [`block`], but always reads the block's address anew; the compiler may reuse an earlier result of `block`.
     #[inline(always)]
     pub(super) fn block_now() -> *const Thread {
         read_block!(nostack)
@@ -297,8 +298,8 @@ mod storage {
     }
 }
 
-/// Returns this thread's block. Safe: a `Thread` is not `Sync` (checked above), so the reference stays on its thread, which the block
-/// outlives. Use [`current_now`] after a call of the program, which may return on another thread.
+/// Returns this thread's thread-local block. Safe: a `Thread` is not `Sync` (checked above), so the reference stays on its thread, which
+/// the block outlives. Use [`current_now`] after a call of the program, which may return on another thread.
 #[inline(always)]
 pub(crate) fn current() -> &'static Thread {
     // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), and lives as long as its thread. Only that thread reaches it,
@@ -313,7 +314,7 @@ pub(crate) fn number() -> usize {
     std::ptr::from_ref(current()).addr()
 }
 
-/// Returns this thread's block, read anew after a call into the program: a user-level thread may have moved to another kernel thread.
+/// Returns this thread's thread-local block, read anew after a call into the program: a user-level thread may have moved to another kernel thread.
 #[inline(always)]
 pub(crate) fn current_now() -> &'static Thread {
     #[cfg(target_arch = "x86_64")]
@@ -324,7 +325,7 @@ pub(crate) fn current_now() -> &'static Thread {
     unsafe { &*block }
 }
 
-/// True if `address` lies inside the calling thread's block.
+/// True if `address` lies inside the calling thread's thread-local block.
 #[inline(always)]
 fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES

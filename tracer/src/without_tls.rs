@@ -32,7 +32,7 @@ pub(crate) fn vforking() {
     cloning((libc::CLONE_VM | libc::CLONE_VFORK) as u64);
 }
 
-/// Marks the block `thread` as shared with a thread that has none of its own. `until_back`: only until the block's owner makes its next
+/// Marks the thread-local block `thread` as shared with a thread that has none of its own. `until_back`: only until the block's owner makes its next
 /// call. The recorded owner stays the same if a borrowing thread shares the block further.
 fn lend(thread: &Thread, until_back: bool) {
     if !thread.is_lent() {
@@ -48,7 +48,8 @@ fn tid() -> u32 {
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// True if the calling thread owns the block `thread`. Otherwise counts the call as lost, unless made by a vfork(2) child. Preserves errno.
+/// True if the calling thread owns the thread-local block `thread`. Otherwise counts the call as lost, unless made by a vfork(2) child.
+/// Preserves errno.
 #[cold]
 pub(crate) fn is_owner(thread: &Thread) -> bool {
     let errno = errno::save();
@@ -66,8 +67,8 @@ pub(crate) fn is_owner(thread: &Thread) -> bool {
     false
 }
 
-/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled it; assumes so if either id is 0
-/// (unknown). Otherwise marks the block as shared and returns false.
+/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled the chunk; assumes so if either id
+/// is 0 (unknown). Otherwise marks the thread-local block as shared and returns false.
 pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     let me = tid();
     let is_owner = me == owner || me == 0 || owner == 0;
@@ -80,7 +81,7 @@ pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     is_owner
 }
 
-/// Ends all sharing of this block in a forked child, which has one thread.
+/// Ends all sharing of the thread-local block in a forked child, which has one thread.
 pub(crate) fn in_child() {
     tls::current().is_alone();
 }

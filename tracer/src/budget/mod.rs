@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
 /// True once the quota has proved unusable. A forked child finds out for itself.
 static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
-/// Number of ranks among which the budget is divided; 0 without MPI.
+/// Number of ranks among which the job's byte budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes that this process has in files. Here: segments in the spool and in the files beside it. `OTHERS`: everything else there. `LEFT`:

@@ -40,7 +40,8 @@ pub(crate) struct Entry<V> {
     value: V,
 }
 
-/// Table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent ones. If both numbers are equal, entries are in order from the first.
+/// Hash table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent entries. If both numbers are equal, entries are in order
+/// from the first.
 pub(crate) struct FixedTable<V, const CAPACITY: usize, const WINDOW: usize> {
     entries: [Entry<V>; CAPACITY],
     /// Number of entries in use.

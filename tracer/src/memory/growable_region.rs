@@ -184,7 +184,7 @@ impl Area {
         }
     }
 
-    /// Backs the first `bytes` of the area, or as many as possible, because that is impossible later.
+    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because that is impossible later.
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);
@@ -194,7 +194,7 @@ impl Area {
         }
     }
 
-    /// Backs the area's memory up to at least offset `end`; returns false on failure.
+    /// Backs (makes usable) the area's memory up to at least offset `end`; returns false on failure.
     #[cold]
     #[inline(never)]
     fn back(&self, end: usize) -> bool {
