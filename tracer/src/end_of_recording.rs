@@ -1,12 +1,12 @@
 //! End of recording: one protocol for exit(3), _exit(2), deadly signals, exec(3), MPI_Finalize and MPI_Abort.
 //!
 //! 1. A thread that ends the process parks all other threads: calls that begin or are about to return wait, so no call returns unexamined.
-//!   MPI_Finalize parks no threads, since MPI may need them; calls made meanwhile go to the next trace.
+//!    MPI_Finalize parks no threads, since MPI may need them; calls made meanwhile go to the next trace.
 //! 2. All recorded calls are marked as taken (`flush::take`) with exclusive access to segment memory (`gate`), and written.
 //! 3. The marks become final after a successful write, and are removed after a failed one.
 //! 4. If the process ends next, other threads stay parked: without the tracer they would have ended by now. If exit(3) may still wait for
-//!   them (destructors ran, streams are flushed), they resume, and their calls are late calls (`late_calls`). If exec(3) fails, recording
-//!   resumes as before.
+//!    them (destructors ran, streams are flushed), they resume, and their calls are late calls (`late_calls`). If exec(3) fails, recording
+//!    resumes as before.
 //!
 //! A process killed at any of these steps leaves a spool whose marks and header show which calls are in the trace.
 
