@@ -50,6 +50,7 @@ impl Identity {
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         let ((at, name), no_links) = (own_directories::at(path), libc::AT_SYMLINK_NOFOLLOW);
         // The file is not opened, since the process may be out of descriptors.
+        // SAFETY: the name is NUL-terminated, and the structure is a local variable.
         let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
         asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
