@@ -151,8 +151,8 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     outcome
 }
 
-/// True if there are calls to write to a trace. Late calls stay in their spool while more may come, and in counters mode, which does not
-/// count late calls. Without a spool they are written at the end, since the number of lost calls must be reported.
+/// True if there are calls to write to a trace. Calls made after the last trace stay in their spool while more may come, and in counters
+/// mode, which does not count them. Without a spool they are written at the end, since the number of lost calls must be reported.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }

@@ -11,36 +11,36 @@ use crate::{process, spool, state};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace_format::segment::MARKS;
 
-/// Arena for the segments of late calls.
+/// Arena for the segments of calls made after the trace was written ("late" calls).
 static ARENA: Arena = Arena::new();
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Returns the arena for late calls.
+/// Returns the arena for calls made after the trace was written.
 pub(crate) fn arena() -> &'static Arena {
     &ARENA
 }
 
-/// Starts recording late calls, once the trace has been written and its spool removed.
+/// Starts recording calls made after the trace, once the trace has been written and its spool removed.
 pub(crate) fn begin() {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         spool::begin_anew();
     }
 }
 
-/// True once late calls are recorded; a part of the spool then serves as their arena.
+/// True once calls made after the trace are recorded; a part of the spool then serves as their arena.
 pub(crate) fn has_begun() -> bool {
     BEGUN.load(Ordering::Acquire)
 }
 
-/// Uses `part` of the spool as the arena for late calls.
+/// Uses `part` of the spool as the arena for calls made after the trace was written.
 pub(crate) fn lend(part: Lent) {
     // SAFETY: `spool::make` calls this function once, for the late spool, and a thread records here only after `spool::make` has returned
     // on that thread. A spool stays mapped.
     unsafe { ARENA.lend(part) };
 }
 
-/// Resets the arena for late calls in a forked child.
+/// Resets, in a forked child, the arena for calls made after the trace was written.
 pub(crate) fn in_child() {
     BEGUN.store(false, Ordering::Relaxed);
     SAID.store(false, Ordering::Relaxed);
@@ -48,7 +48,7 @@ pub(crate) fn in_child() {
     unsafe { ARENA.clear() };
 }
 
-/// Moves the thread's write position for I/O calls to the arena for late calls, if the trace has been written and the process continues.
+/// Moves the thread's write position to the arena for calls made after the trace, if the trace has been written and the process continues.
 pub(crate) fn switch(thread: &Thread) {
     if state::is_late() && thread.io.late.get() == 0 {
         thread.io.forget_chunk();
@@ -57,7 +57,7 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Prints, once, that late calls are not recorded, if the reason is a missing spool. Called when a late call found no room.
+/// Prints, once, that calls made after the trace are not recorded, if the reason is a missing spool. Called when a call found no room.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls made after the trace was written are not recorded, because there is no spool"]);

@@ -20,7 +20,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How dxt-run itself must end.
+/// Way in which dxt-run itself must end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Exit with this exit code.

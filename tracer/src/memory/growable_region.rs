@@ -42,9 +42,9 @@ pub(crate) struct Area {
 /// Part of the spool to serve as the memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
-    /// Start address.
+    /// Start address of this part of the spool.
     pub(crate) start: *mut u8,
-    /// Size in bytes.
+    /// Size of this part of the spool, in bytes.
     pub(crate) capacity: usize,
     /// Number of bytes for which file space is already allocated (backed).
     pub(crate) backed: usize,

@@ -10,7 +10,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_with(scratch, options, command, &[])
 }
 
-/// Like [`run`], with additional environment variables.
+/// Runs dxt-run as [`run`] does, with additional environment variables.
 fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &[(&str, &str)]) -> Outcome {
     let (lib, beside) = (scratch.root().join("libdxt_tracer.so"), scratch.root().join("dxt-analyze"));
     if !lib.exists() {

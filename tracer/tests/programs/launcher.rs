@@ -10,7 +10,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_in(scratch, None, options, command)
 }
 
-/// Like [`run`], with additional environment variables.
+/// Runs dxt-run as [`run`] does, with additional environment variables.
 pub(crate) fn run_in<'a>(
     scratch: &Scratch,
     variables: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -304,7 +304,7 @@ fn the_same_functions_are_wrapped() {
     let linked: BTreeSet<String> =
         names(&linked).iter().filter_map(|name| name.strip_prefix("__wrap_").map(str::to_owned)).collect();
     let only_preloaded: Vec<&String> = exported.difference(&linked).collect();
-    // Only ThreadSanitizer's runtime calls `__tsan_default_suppressions`.
+    // ThreadSanitizer's runtime calls `__tsan_default_suppressions`.
     assert_eq!(only_preloaded, ["_IO_gets", "__gets_chk", "__tsan_default_suppressions", "dlmopen", "dlopen", "gets"]);
     assert_eq!(linked.difference(&exported).count(), 0);
     assert!(wrapped.len() > 250 && wrapped.iter().all(|name| linked.contains(*name)), "{}", wrapped.len());

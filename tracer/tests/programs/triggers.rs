@@ -60,7 +60,7 @@ fn packed_and_folded_segments_are_judged_too() {
         let expected: BTreeSet<String> = ["half", "small", "stream"].map(str::to_owned).into();
         assert_eq!(kept(&traces, &scratch.data()), expected, "{buffer} {overflow}");
         kept_and_counted_are_all(&log, &traces, &LAYERS, &scratch.data());
-        // Of kept files, only calls that did not fit in the buffer are counted.
+        // In kept files, only calls that did not fit in the buffer are counted.
         let counted = traces.processes[0].missing.iter().filter(|missing| expected.contains(stem(&missing.op)));
         let is_whole = buffer == "16M" || buffer == "256K" || overflow == "spill";
         assert_eq!(counted.count() == 0, is_whole, "{buffer} {overflow}");
