@@ -7,7 +7,6 @@ pub(crate) trait Environment {
     /// Returns the value of the variable `name`, if set.
     fn get(&self, name: &CStr) -> Option<&[u8]>;
 
-    /// Calls `see` with the name of each variable.
     fn each_name(&self, see: &mut dyn FnMut(&[u8]));
 }
 

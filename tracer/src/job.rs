@@ -113,7 +113,6 @@ pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
 }
 
 unsafe extern "C" {
-    /// C library function secure_getenv(3).
     fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 

@@ -18,25 +18,15 @@ macro_rules! notes {
 }
 
 notes! {
-    /// An open of a file that belongs to the operating system; such files are not recorded.
     SystemFile = "opens of operating system files";
-    /// An open of one of the MPI library's own files; such files are not recorded.
     MpiFile = "opens of the MPI library's files";
-    /// An open for which the file table had no room.
     FileTableFull = "opens while the file table was full";
-    /// A failed open of, or a call by path name on, a file that belongs to the operating system or the MPI library.
     SystemName = "failed opens and calls on paths of operating system and MPI library files";
-    /// An open that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes.
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
-    /// An open of a file that DXT_INCLUDE does not name.
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    /// A failed open of, or a call by path name on, a file that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes.
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
-    /// A collective call on a communicator without an ID, since too many communicators are in use.
     Communicators = "collective calls on communicators without an ID: too many communicators are in use";
-    /// A call of a layer (POSIX, MPI-IO and so on) that DXT_LAYERS does not name.
     Layer = "calls of layers that DXT_LAYERS does not name";
-    /// A rank that is not recorded because of DXT_RANKS, DXT_APPS, or unreadable settings or key.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or key could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
@@ -56,39 +46,30 @@ notes! {
     OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for, counted as <other files>";
-    /// A read or write that is in the counters but in no per-file profile.
     NotProfiled = "reads and writes that are in the counters, but in no per-file profile";
-    /// A call before the tracer could start, made by a constructor of another library.
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
     /// A start of a program that cannot be traced because it ignores LD_PRELOAD.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
-    /// A library opened with RTLD_DEEPBIND or in a separate namespace; calls made by that library may bypass the tracer.
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
-    /// A shared library of a program that the tracer was linked into; calls made by that library bypass the tracer.
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
     SharedLibrary = "shared libraries whose own calls bypass the tracer, since it is linked into the program";
-    /// A child forked by a process that had confined itself by seccomp.
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
     /// A stop of the clock: all later calls are recorded with one constant time.
     StoppedClock = "times when the program disabled reading the clock: later calls all have the same constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
-    /// A call that could not be recorded or counted in its stream, because all tables were full.
     TablesFull = "calls while a table was full";
-    /// A call made after the trace had been written and its spool removed, with no room in another spool.
     Late = "calls that came after the trace had been written, with no room in another spool";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes that getc_unlocked, putc_unlocked and similar macros moved inside the program, in no segment";
-    /// A call that is only counted, since the job's byte budget has no room for its segment.
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: they are missing in recovered or live data";
-    /// A trace that could not be written: its directory is no longer reachable by name.
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
     /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.
     DuringTracer = "calls of signal handlers that interrupted the tracer";
@@ -96,11 +77,8 @@ notes! {
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
     /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.
     Uncertain = "calls recorded under <uncertain>: their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
-    /// A program with a statically linked MPI library, whose calls the tracer does not see.
     BuiltInMpi = "programs with statically linked MPI: ranks, MPI-IO and collective calls are not recorded (link with dxt-run --link-flags, or with a shared MPI library)";
-    /// A program with a statically linked HDF5, whose calls the tracer does not see.
     BuiltInHdf5 = "programs with statically linked HDF5: HDF5 calls are not recorded (link with dxt-run --link-flags, or with a shared HDF5 library)";
-    /// A program with a statically linked parallel netCDF, whose calls the tracer does not see.
     BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with dxt-run --link-flags, or with a shared PnetCDF library)";
 }
 
@@ -120,7 +98,6 @@ impl Note {
         TEXTS[self as usize]
     }
 
-    /// Adds one to the counter.
     pub(crate) fn count(self) {
         self.count_many(1);
     }
@@ -130,7 +107,6 @@ impl Note {
         self.count_many(u64::MAX);
     }
 
-    /// Adds `times` to the counter.
     pub(crate) fn count_many(self, times: u64) {
         if let Some(count) = counts().get(self as usize) {
             count.fetch_add(times, Ordering::Relaxed);

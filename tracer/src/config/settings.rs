@@ -161,7 +161,6 @@ const LARGEST_MPI_BUFFER_MAX: usize = 1 << 30;
 
 /// Default of `DXT_COUNTERS_FILES`, the number of files with counters of their own.
 pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
-/// Valid range of `DXT_COUNTERS_FILES`.
 pub(crate) const COUNTERS_FILES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
 
 /// Reads the settings; returns `None` if tracing is off.

@@ -129,12 +129,10 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         }
     }
 
-    /// Returns the first entry with this key.
     pub(crate) fn find(&self, key: usize) -> Option<&Entry<V>> {
         self.all(key).next()
     }
 
-    /// Iterates over the entries with this key.
     pub(crate) fn all(&self, key: usize) -> impl Iterator<Item = &Entry<V>> {
         let word = word_of(key);
         let words = self.window(word).iter().map(|entry| (entry.word.load(Ordering::Acquire), entry));

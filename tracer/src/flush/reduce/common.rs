@@ -48,7 +48,6 @@ impl Files {
 /// Description of the ranks that the common record stands for.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
-    /// Process information of rank 0.
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
     /// Texts of the notes, in the order of their counts in the sums.
