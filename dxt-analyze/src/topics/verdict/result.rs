@@ -55,7 +55,7 @@ pub(crate) struct Verdict {
     pub(crate) job: JobLine,
     /// From the job's start to its last end, ns.
     pub(crate) run_ns: u64,
-    /// Where its time went, mean over processes.
+    /// Parts of the run time, mean over processes.
     pub(crate) ledger: Parts,
     /// `ledger` in a sentence.
     pub(crate) lead: String,

@@ -15,7 +15,6 @@ const LIKE_ALL: f64 = 3.0;
 pub struct Stalls {
     /// By operation: median over records of the mean duration without the longest call, ns.
     usual: BTreeMap<u16, f64>,
-    /// True if there are few.
     few: bool,
 }
 

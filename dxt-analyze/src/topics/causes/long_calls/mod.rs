@@ -195,7 +195,6 @@ pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     tails.into_iter().filter(&mut apart).collect()
 }
 
-/// Returns the longest call of a tail.
 fn longest(grid: &Grid<'_>, tail: &Tail) -> Option<Call> {
     grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).0)
 }

@@ -65,7 +65,6 @@ impl Ahead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rounds {
     count: usize,
-    /// Number of all calls.
     calls: u64,
     /// Longest time from the begin of a round to the next, or to the last call, ns.
     longest_ns: u64,

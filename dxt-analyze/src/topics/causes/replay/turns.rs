@@ -11,7 +11,6 @@ const ALWAYS: f64 = 0.95;
 /// Fewest locks per read or write of a rank, for locks to serialize its calls.
 pub const LOCKS_FOR_EACH: f64 = 0.5;
 
-/// Calls of a rank.
 #[derive(Clone, Debug, Default)]
 struct Rank {
     /// Begin and end of calls, ns since the job's start, ascending.
@@ -19,7 +18,6 @@ struct Rank {
     /// Time in calls that wait for file locks, ns, and their number.
     in_locks: f64,
     locks: u64,
-    /// Number of reads and writes.
     moves: u64,
 }
 

@@ -44,12 +44,10 @@ const SLOWER: f64 = 2.0;
 /// Least slowdown of requests that begin together, against other requests if there are enough.
 const LONGER: f64 = 1.2;
 
-/// A file that is examined.
 #[derive(Debug)]
 struct Of<'a> {
     file: FileId,
     layout: &'a Layout,
-    /// Group of each target.
     groups: FxHashMap<u32, usize>,
     count: usize,
     /// Longest request that reaches few of the targets, bytes.
@@ -59,7 +57,6 @@ struct Of<'a> {
 #[derive(Debug)]
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
-    /// Length of a time window, ns.
     width_ns: StrengthReducedU64,
     /// One of this many time windows is kept.
     one_in: StrengthReducedU64,
@@ -106,7 +103,6 @@ impl Begun {
     }
 }
 
-/// Requests by group of targets.
 type Moment = Vec<Begun>;
 
 /// Time windows by index of the file and number of the window.

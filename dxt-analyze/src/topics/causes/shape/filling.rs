@@ -23,10 +23,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }))
 }
 
-/// Reads that complete partly written blocks.
 #[derive(Clone, Debug)]
 struct Filling {
-    /// Number of such reads.
     reads: u64,
     /// Number of writes to the same files.
     writes: u64,

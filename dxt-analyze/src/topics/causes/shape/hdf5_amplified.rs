@@ -16,7 +16,6 @@ const MORE: u64 = 2;
 /// Fewest bytes read beyond those requested.
 const LEAST: u64 = 1 << 20;
 
-/// Reads of a file.
 #[derive(Debug, Default)]
 struct Found {
     /// Bytes of dataset elements that the program requests, and its calls.

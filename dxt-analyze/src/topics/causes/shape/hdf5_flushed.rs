@@ -21,7 +21,6 @@ const SMALL: u8 = 17;
 /// Bytes written to storage per dataset byte from which whole chunks are rewritten.
 const CHUNKS_AGAIN: u64 = 2;
 
-/// Use of a file by a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     flushes: u64,

@@ -19,7 +19,6 @@ const PART: f64 = 0.25;
 /// Smallest and largest number of header writes per other write.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
-/// Writes of one size octave.
 #[derive(Clone, Copy, Debug)]
 struct Writes {
     calls: u64,

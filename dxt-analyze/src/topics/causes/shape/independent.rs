@@ -15,7 +15,6 @@ const SMALL: u8 = 18;
 /// Fewest calls on a file, mean over the ranks that make them.
 const CALLS: u64 = 8;
 
-/// Calls on a file.
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,

@@ -11,20 +11,15 @@ use std::collections::BTreeMap;
 /// Part of the call's time that a rank must be in it, or else the rank arrived late.
 const CAME_LATE: f64 = 0.5;
 
-/// A collective call that took long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    /// Class of the call.
     class: Class,
     /// Index into [`crate::model::Run::files`].
     file: FileId,
-    /// Number of ranks in the call.
     ranks: usize,
     /// Median begin over ranks, ns since the job's start.
     at: u64,
-    /// Median duration over ranks, ns.
     took_ns: f64,
-    /// Usual duration of such calls, ns.
     usual_ns: f64,
 }
 

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 /// Least ratio to the mean of the others.
 const LONGER: f64 = 2.0;
-/// Fewest ranks.
 const FEWEST: u64 = 3;
 
 /// Returns a claim per class.

@@ -40,7 +40,6 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
 
-/// Work of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Does {
     calls: f64,

@@ -28,7 +28,6 @@ const PHASES: usize = 3;
 /// Single call of an aggregator in a phase.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Index of the cell.
     index: u32,
     ns: f64,
     bytes: u64,

@@ -20,7 +20,7 @@ const SEVERAL: usize = 16;
 const SMALL: u64 = 512 << 10;
 /// Most opens of a small file per process, on average: more opens are another fault.
 const OPENS: f64 = 2.0;
-/// As `OPENS`, for very many files that are moved by one call each: repeated passes over a set of samples open each file once per pass.
+/// Like `OPENS`, for very many files that are moved by one call each: repeated passes over a set of samples open each file once per pass.
 const PASSES: f64 = 64.0;
 /// Least part of all opens that are opens of such files.
 const MOST: f64 = 0.8;
@@ -37,7 +37,6 @@ const IN_MEMORY_NS: f64 = 2_000.0;
 /// Time per byte of a file in memory, ns.
 const NS_PER_BYTE: f64 = 1.0;
 
-/// Use of a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
@@ -119,7 +118,6 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         if !mine.contains_key(&entry.file) {
             continue;
         }
-        // Outliers would be as long on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         let (calls, moved) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         let data = matches!(entry.class, Class::Read | Class::Write);

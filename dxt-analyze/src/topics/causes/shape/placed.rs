@@ -29,7 +29,6 @@ pub(super) struct Placed {
     pub(super) at_once: f64,
     /// True if each file is used by one process only.
     own: bool,
-    /// Files by target.
     files: BTreeMap<u32, BTreeSet<FileId>>,
     /// Number of targets that any calls reach.
     known: usize,

@@ -59,7 +59,6 @@ struct Asked {
     found: BTreeSet<u16>,
     /// Time windows with calls that may end a wait.
     ends: BTreeSet<u16>,
-    /// True if the process makes the file itself.
     makes: bool,
     indices: Vec<(u32, u16)>,
 }
@@ -209,14 +208,12 @@ impl Others {
     }
 }
 
-/// Length of a time window, ns.
 fn width(grid: &Grid<'_>, slot: u16) -> f64 {
     let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
     let end = grid.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| grid.run.length_ns());
     end.saturating_sub(begin) as f64
 }
 
-/// First and last time window of a wait.
 type Wait = (u16, u16);
 
 /// Returns the waits: failed calls without a long pause or a success between them, and with a success at the end.

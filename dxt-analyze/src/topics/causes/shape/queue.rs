@@ -39,7 +39,6 @@ const ALONE: f64 = 0.03;
 const MOST: f64 = 0.8;
 const MANY_CALLS: f64 = 32.0;
 
-/// Calls of one size octave.
 #[derive(Debug, Default)]
 struct OfSize {
     calls: f64,

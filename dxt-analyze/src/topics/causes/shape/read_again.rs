@@ -11,10 +11,8 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Reads of a process on a file.
 #[derive(Clone, Copy, Debug)]
 struct Reads {
-    /// Bytes read.
     bytes: u64,
     /// First byte of any read, 0 if unknown, and end of the last.
     from: u64,
@@ -110,7 +108,6 @@ fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     of
 }
 
-/// Returns bytes written, by file and process.
 fn written(grid: &Grid<'_>) -> BTreeMap<FileId, BTreeMap<ProcessId, u64>> {
     let mut of: BTreeMap<FileId, BTreeMap<ProcessId, u64>> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write) {

@@ -35,7 +35,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry))
     {
         let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
-        // Outliers would be as long on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         let of = &mut times.entry(entry.file).or_default()[usize::from(entry.class != Class::Open)];
         *of = (of.0.saturating_add(entry.cell.calls), of.1 + usual);

@@ -18,7 +18,6 @@ const SMALL: u64 = 16 << 20;
 /// Number of writes that would replace [`AGAIN`] of them.
 const SELDOM: f64 = 1.0;
 
-/// Use of a file by a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 const SEVERAL: usize = 2;
 const MOSTLY: f64 = 0.5;
 
-/// Processes of a round.
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
 /// Returns a claim for reads and one for writes.

@@ -8,7 +8,6 @@ use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::{Layer, OpClass};
 
-/// Fewest seeks to report.
 const MANY: u64 = 100;
 /// Time of a seek that only sets a position, ns.
 const FREE_NS: f64 = 1_000.0;

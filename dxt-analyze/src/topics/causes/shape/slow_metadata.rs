@@ -49,16 +49,11 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     Some(Claim::on_files(grid, Code::METADATA_SHARE, found.savings, words))
 }
 
-/// Slow metadata calls.
 #[derive(Clone, Debug)]
 struct Slow {
-    /// Number of calls.
     calls: u64,
-    /// Time of the calls, ns.
     time_ns: f64,
-    /// Operation with most of the time.
     most: String,
-    /// Calls of that operation, and their time, ns.
     of_most: (u64, f64),
     /// Operations with a large part of the time, most first.
     several: Vec<String>,

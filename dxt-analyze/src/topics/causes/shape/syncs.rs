@@ -36,14 +36,10 @@ fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
     }))
 }
 
-/// Syncs after every few writes.
 #[derive(Clone, Debug)]
 struct Syncs {
-    /// Number of syncs.
     syncs: u64,
-    /// Writes to the same files.
     writes: u64,
-    /// Number of files.
     files: usize,
     /// Savings if each process synced each file once.
     savings: Savings,
@@ -80,14 +76,10 @@ fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
     (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), savings })
 }
 
-/// Syncs that take much of the time in calls.
 #[derive(Clone, Debug)]
 struct LongSyncs {
-    /// Number of syncs.
     syncs: u64,
-    /// Time in them, ns.
     time_ns: f64,
-    /// Savings without the syncs.
     savings: Savings,
 }
 

@@ -17,7 +17,6 @@ const SMALL: u8 = 17;
 /// Fewest calls of each rank on a file.
 const CALLS: u64 = 16;
 
-/// Collective calls on a file.
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,

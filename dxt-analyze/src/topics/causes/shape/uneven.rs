@@ -23,9 +23,7 @@ const ALL: f64 = 0.95;
 /// Processes with more than an even share.
 #[derive(Clone, Debug)]
 struct Uneven {
-    /// Facts for the finding's words.
     share: words::Share,
-    /// Process with most bytes.
     most: ProcessId,
     /// All processes with about as many bytes, including `most`.
     like: Vec<ProcessId>,
@@ -225,7 +223,6 @@ pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
     if all.iter().all(|(_, process)| similar(process)) { all } else { Vec::new() }
 }
 
-/// Bytes, and their time, ns.
 #[derive(Debug, Default)]
 struct Amount {
     bytes: f64,

@@ -19,7 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest ranks or targets compared: among few, one is often far from the rest.
 const FEWEST_IN_ALL: usize = 8;
-/// Fewest calls of each unit.
 const FEWEST_CALLS: f64 = 16.0;
 /// Part of the calls up to which outliers are left to findings of their own.
 const FEW_ARE_FAR: f64 = 0.1;
@@ -213,7 +212,6 @@ fn stand_off(sort: &[Value], rate: f64, least: f64) -> Option<(Vec<Unit>, Odd)> 
     (odd.above >= least && odd.p <= rate && as_large).then_some((units, odd))
 }
 
-/// Least spread of log slowdowns.
 const LEAST_SPREAD: f64 = 0.03;
 
 /// Returns the index in sorted `values` above the widest gap, if that is as wide as most of the lower values spread.

@@ -16,7 +16,6 @@ const FEWEST_IN_ALL: usize = 8;
 const GAP: f64 = 1.0;
 /// Least gap between a slow node's ranks and all others, as multiples of the others' range.
 const GAP_OF_NODE: f64 = 0.5;
-/// Least gap of log slowdowns.
 const LEAST_GAP: f64 = 0.3;
 /// Part of the calls on a storage target that the slow ranks make, from which the target may be slow instead: other ranks would be slow there, too.
 const THEIRS: f64 = 0.8;
