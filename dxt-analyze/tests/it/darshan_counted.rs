@@ -338,7 +338,7 @@ fn old_runtimes_add_up_what_no_rank_monitored() {
     }
 }
 
-/// A record with one impossible value is rejected and counted as such; the totals include all other records.
+/// A record with an impossible value is rejected and counted as rejected; the totals include all other records.
 #[test]
 fn what_cannot_be_is_set_aside_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -372,7 +372,7 @@ fn what_cannot_be_is_set_aside_and_said() {
         let said = found["missing"]["problems"][0]["what"].to_string();
         assert!(said.contains("1 POSIX record is implausible"), "{counter} {value}: {said}");
     }
-    // Damage in the job record alone loses nothing of the records.
+    // Damage in the job record alone loses no other record.
     let mut damaged = job(RANKS);
     damaged.nprocs = i64::MAX;
     written(&path, &damaged, &records(Module::Posix, Records::PerRank), &[], false);
@@ -423,8 +423,8 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// Records reduced over all ranks name the slowest rank. This rank is found as the cause, whether it moves all bytes (inside MPI-IO or not)
-/// or is only slower.
+/// Records reduced over all ranks name the slowest rank, which is found as the cause, whether it moves all bytes (inside MPI-IO or not) or
+/// is only slower.
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;

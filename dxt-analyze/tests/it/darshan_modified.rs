@@ -1,4 +1,4 @@
-//! Darshan logs that lack records or contradict themselves: modified builds, partial modules, DAOS, PnetCDF.
+//! Tests of Darshan logs that lack records or contradict themselves: modified builds, partial modules, DAOS, PnetCDF.
 
 use crate::common::{json, run, skip_here, text};
 use crate::darshan_counted::{FILE, RANKS, counters, job, record, row, written};
@@ -17,7 +17,7 @@ fn modified(name: &str) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Runs a command that must exit with 0 or 3; returns its output with each run of white space as one space.
+/// Runs a command that must exit with 0 or 3; returns its output with each run of white space replaced by a single space.
 fn reported(args: &[&str]) -> String {
     let output = run(args);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {output:?}");
@@ -51,7 +51,7 @@ fn logs_of_modified_builds_are_read_and_said_to_be_such() {
 fn sums_of_what_lacks_records_are_lower_bounds() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
-    // A job of 10 s with milliseconds of I/O.
+    // The job takes 10 s, with milliseconds of I/O.
     let posix = record(
         Module::Posix,
         0,
@@ -70,7 +70,7 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         }
         std::fs::write(&path, log).expect("written");
     };
-    // Whether I/O matters, and whether shares are lower bounds.
+    // Returns two facts: if I/O matters, and if shares are lower bounds.
     let facts = |path: &Path| {
         let report: Value = serde_json::from_str(&reported(&["report", "--format", "json", text(path)])).expect("JSON");
         (report["verdict"]["io_matters"].as_bool(), report["verdict"]["lower_bounds"] == true)
@@ -124,7 +124,7 @@ fn complete_segments_win_over_counters_of_order() {
         record(Module::Posix, rank, &fields)
     };
     let per_rank = |sequential| (0..RANKS).map(|rank| of(rank, 1.0, sequential)).collect::<Vec<_>>();
-    // Counters of all ranks, and whether they contradict the 5 consecutive writes in each rank's segments.
+    // Each case has counters of all ranks, and true if they contradict the 5 consecutive writes in each rank's segments.
     for (records, contradicted) in [
         (per_rank(0.0), true),
         (per_rank(4.0), false),
@@ -139,7 +139,7 @@ fn complete_segments_win_over_counters_of_order() {
         let said = reported(&["summary", text(&path)]);
         assert_eq!(said.contains("contradict their segments"), contradicted, "{said}");
     }
-    // With incomplete segments, the counters are the only complete source.
+    // If segments are incomplete, only the counters are complete.
     let mut some = per_rank(0.0);
     some.iter_mut().for_each(|record| record.ints[4] = 50);
     written(&path, &job(RANKS), &some, &[], true);
@@ -198,7 +198,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     assert_eq!(sum("DAOS", "write", ""), Some((6, 6000)));
     assert_eq!(sum("DAOS", "read", ""), Some((2, 20)));
     assert_eq!(sum("PNETCDF", "write", "collective"), Some((3, 600)));
-    // DFS writes these bytes to DAOS objects. They count once.
+    // DFS writes the bytes of MPI-IO to DAOS objects, so they count once.
     assert_eq!(found["bytes_written"], 6000, "{found}");
     let (pool, container) = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
     let dump = reported(&["dump", text(&path)]);
@@ -213,8 +213,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     reported(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
 }
 
-/// Bytes written by MPI-IO to a DAOS file count once, though MPI-IO calls DFS and DFS writes objects. A POSIX file in the same job changes
-/// nothing.
+/// Bytes that MPI-IO writes to a DAOS file count once, though MPI-IO calls DFS and DFS writes objects. A POSIX file in the same job changes nothing.
 #[test]
 fn bytes_of_mpi_io_on_daos_count_once() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -84,7 +84,7 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
             assert_ne!(output.status.code(), Some(0), "{subcommand:?} {name}: {words}");
             assert!(words.contains(what) && words.contains(name), "{subcommand:?} {name}: {words}");
         }
-        // Files named as options beside a trace.
+        // Options beside a trace also name files.
         for option in ["--thresholds", "--layout"] {
             let output = bounded(folder.path(), &["stripes", &good, option, name]);
             let words = words(&output);
@@ -98,7 +98,7 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
             assert!(output.status.code() != Some(0) && is_said && words.contains(name), "{args:?}: {words}");
         }
     }
-    // In a directory, they do not keep the other files from being read.
+    // Special files in a directory do not keep the other files from being read.
     let all = bounded(folder.path(), &["summary", "."]);
     let said = words(&all);
     assert_eq!(all.status.code(), Some(3), "{said}");
@@ -119,9 +119,9 @@ fn open_pipes_and_files_on_standard_input_are_read() {
         "\"$0\" summary /dev/stdin <\"$1\"",
         "cat \"$1\" | \"$0\" summary -",
         "cat \"$1\" | \"$0\" summary /proc/self/fd/0",
-        // Pipe whose writer has exited.
+        // The pipe's writer has exited before reading starts.
         "exec 7< <(cat \"$1\"); sleep 0.3; \"$0\" summary /dev/fd/7",
-        // Reading starts at the current offset.
+        // Reading starts at the current offset of the descriptor.
         "(printf xx; cat \"$1\") >both; { dd bs=1 count=2 status=none >/dev/null; \"$0\" summary -; } <both",
     ] {
         let output = Command::new("timeout")
@@ -185,7 +185,7 @@ fn a_hole_of_terabytes_costs_nothing() {
             );
         }
     }
-    // A hole in the middle: the data behind it is found.
+    // Data behind a hole in the middle of a file is found.
     let whole_bytes = bytes();
     let middle = folder.path().join("middle.dxt");
     let file = File::create_new(&middle).unwrap();
@@ -334,7 +334,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
             }
         }
     }
-    // A replaced file, too; an output that no one could read gets rights for its user.
+    // A replaced file gets these rights as well; an output that no one could read gets rights for its user.
     let page = at("page.html");
     let report = |mode: u32, before: u32, expected: u32| {
         std::fs::set_permissions(&one, Permissions::from_mode(mode)).unwrap();
@@ -347,7 +347,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
     report(0o444, 0, 0o644);
     report(0o600, 0o664, 0o600);
     report(0o644, 0o600, 0o600);
-    // For a file of another group, only rights that all have are kept.
+    // For a file of another group, only rights that everybody has are kept.
     std::fs::set_permissions(&one, Permissions::from_mode(0o640)).unwrap();
     if std::os::unix::fs::chown(&one, None, Some(12_345)).is_ok() {
         let made = make(makes[0], "other-group", &[]);
@@ -434,7 +434,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
             }
             let text = shown(&format!("{args:?}"), &output.stdout);
             if form == "csv" {
-                // One row per line.
+                // Each row is a single line.
                 let odd = text.lines().find(|line| line.matches('"').count() % 2 == 1);
                 assert_eq!(odd, None, "{args:?}");
             }
@@ -451,7 +451,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
     let json = String::from_utf8(command(&["dump", &path, "--format", "json"]).output().unwrap().stdout).unwrap();
     let row: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert!(row["file"].as_str().unwrap().contains(HIDDEN), "{row}");
-    // Outputs for people, and for scripts that read lines.
+    // Hidden characters must not appear in outputs for people or for scripts that read lines.
     for (args, name) in [
         (&["export", "--to", "csv", "-o", "rows.csv", &path][..], "rows.csv"),
         (&["report", "-o", "page.html", &path], "page.html"),
@@ -468,7 +468,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         for path in made.iter().filter(|path| path.exists()) {
             let mut text = std::fs::read_to_string(path).unwrap();
             if name.ends_with("html") {
-                // The page's own scripts and styles contain tabs and similar characters, names do not.
+                // Tabs and similar characters occur in the page's own scripts and styles, but not in names.
                 text = text.replace(['\t', '\u{feff}', '\u{ad}', '\u{2028}'], "");
             }
             shown(name, text.as_bytes());

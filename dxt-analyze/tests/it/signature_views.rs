@@ -52,7 +52,7 @@ impl Program {
         self
     }
 
-    /// Adds the file views to the process; all are on the first file.
+    /// Adds the file views to the process; all views are on the first file.
     fn reported(mut self, views: Vec<ViewDef>) -> Builder {
         let count = views.iter().map(|view| view.calls).sum();
         let (role, combiner) = (DatatypeRole::Filetype, Combiner::Vector);
@@ -130,7 +130,7 @@ fn a_view_is_the_inner_dimension() {
 
 #[test]
 fn tiles_of_an_array_are_two_dimensions() {
-    // Rows of 100 bytes in planes of 8 rows, one array after another.
+    // Rows of 100 bytes lie in planes of 8 rows, one array after another.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 1000, 0).writes((0..50).map(|i| (1000 + i * 65_536, 3200)));
     let (line, unknown) = one_line(vec![one.reported(vec![view(0, 1, 100, &[(8, 400), (4, 8192)], 65_536)])]);
@@ -147,7 +147,7 @@ fn a_view_of_bytes_side_by_side_changes_nothing() {
         assert!(signature.starts_with("100 x {write_collective 0+131072 [524288]}"), "{signature}");
         assert_eq!((unknown, line["accesses"].as_u64()), (0, Some(100)));
     }
-    // Nor does a view of which each call touches one block.
+    // A view of which each call touches one block adds no dimension either.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (i * 16_384, 4096)));
     let (line, unknown) = one_line(vec![one.reported(vec![interleaved()])]);
@@ -163,7 +163,7 @@ fn the_view_is_that_which_was_set_last() {
     one.call(SET_VIEW, 0, 0).writes(calls(1 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(2 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(3 << 30));
-    // Reopened, the file has no view.
+    // After it is reopened, the file has no view.
     one.close().open().writes(calls(4 << 30));
     let views = vec![interleaved(), view(0, 1, 8192, &[], 16_384), view(0, 1, 1, &[], 1)];
     let found = made(vec![one.reported(views)], &[]);
@@ -245,7 +245,7 @@ fn real_programs_have_their_tiles() {
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let found = signatures(text(&scratch.traces()), &["--layer", "mpiio", "--files", text(&file)]);
         let [line] = found["global"].as_array().unwrap().as_slice() else { panic!("{mpi:?}: {found:#}") };
-        // Tiles of 512 rows of 8,192 bytes, 16,384 apart, in a grid of 2 x 2.
+        // The tiles have 512 rows of 8,192 bytes, 16,384 apart, in a grid of 2 x 2.
         let signature = line["signature"].as_str().unwrap();
         let rows = |name: &str| format!("512 x {{{name}_collective_in_view 0+8192 [16384, 0]}}");
         let expected = format!("10 x {{{}, {}}}", rows("write"), rows("read"));

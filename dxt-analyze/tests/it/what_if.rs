@@ -1,5 +1,4 @@
-//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other stripe layouts. Results are compared with those calculated by
-//! the tests.
+//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other stripe layouts, compared with results that the tests calculate.
 
 use crate::common::{Builder, job, json, op, process, put, run, stdout, trace};
 use serde_json::Value;
@@ -43,7 +42,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
         }
         let found = json(&args, 0);
         let mut costs = Vec::new();
-        // Servers per read, servers in total, ratio of the busiest to the mean.
+        // Columns: stripe size in MiB, servers per read, servers in total, ratio of the busiest to the mean.
         for (size, per_read, used, to_mean) in [(1, 4.0, 4, 1.0), (4, 1.0, 1, 4.0), (8, 1.0, 2, 2.0), (16, 1.0, 4, 1.0)]
         {
             let trial = trial(&found, size * MIB, 4);
@@ -63,7 +62,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
             // Eight readers keep four servers busy anyway, and 4 MiB from one server are fewer requests.
             assert!(four > eight && eight > sixteen && sixteen < one && one < four, "{costs:?}");
         }
-        // The current layout is among the trials, and has the same numbers when calculated the other way.
+        // The current layout is among the trials, with the numbers that it has as a requested layout.
         let (mut today, mut asked) = (found["what_if"][0]["trials"][0].clone(), trial(&found, 4 * MIB, 4));
         (today["kind"], asked["kind"]) = (Value::Null, Value::Null);
         assert_eq!(today, asked);
@@ -158,8 +157,8 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
     }
 }
 
-/// 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so that 4 MiB is the best stripe size. Smaller stripes cost requests, and
-/// larger ones are shared by ranks.
+/// Of a file, 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so 4 MiB is the best stripe size. Smaller stripes cost requests,
+/// and larger ones are shared by ranks.
 #[test]
 fn the_stripe_size_of_the_request_is_recommended() {
     let folder = tempfile::tempdir().unwrap();
