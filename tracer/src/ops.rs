@@ -163,9 +163,9 @@ ops! {
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
     STDIO_CLOSE = 41 Stdio Close Plain "close";
-    /// fread(3).
+    /// fread(3), fgets(3), getc(3), fscanf(3) and similar.
     STDIO_READ = 42 Stdio Read Plain "read" frequent 2;
-    /// fwrite(3).
+    /// fwrite(3), fputs(3), putc(3), fprintf(3) and similar.
     STDIO_WRITE = 43 Stdio Write Plain "write" frequent 3;
     /// fseek(3), fseeko(3), rewind(3), fsetpos(3).
     STDIO_SEEK = 44 Stdio Seek Plain "seek";

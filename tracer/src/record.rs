@@ -38,7 +38,7 @@ pub(crate) static SYNC_POINTS: Arena = Arena::new();
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 
 pub(crate) struct ThreadRecord {
-    /// Kernel thread id, or 0 if unknown.
+    /// Kernel thread ID, or 0 if unknown.
     pub(crate) tid: AtomicU32,
     /// True if the thread's segments are only counted, never written to the trace.
     pub(crate) counts: AtomicBool,

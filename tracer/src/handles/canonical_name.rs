@@ -62,12 +62,12 @@ pub(crate) fn differ() {
     DIFFER.store(true, Ordering::Relaxed);
 }
 
-/// Name arguments of an open call: a path, and the directory to which it is relative.
+/// Path argument of an open call, and the directory to which the path is relative.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// Directory descriptor, or AT_FDCWD.
     pub(crate) at: c_int,
-    /// Path string that the kernel has read.
+    /// Path string of the program, which the kernel has read.
     pub(crate) name: *const c_char,
 }
 
@@ -110,7 +110,6 @@ impl Moment {
 pub(super) enum Answer {
     /// The file was found; with its type.
     File(&'static File, FileKind),
-    /// The file is not recorded.
     NotRecorded,
     /// The name is unknown: the caller must ask the kernel, and then call [`Later::learn`].
     Ask(Stat, Later),
@@ -123,7 +122,7 @@ pub(super) struct Later {
     hash: Option<u64>,
 }
 
-/// Returns the file that was opened as descriptor `number` with the arguments `asked`. May change errno.
+/// Returns the file that the program opened as descriptor `number` with the path argument `asked`. May change errno.
 pub(super) fn file(number: c_int, asked: Asked) -> Answer {
     let moment = Moment::now();
     if DIFFER.load(Ordering::Relaxed) {
@@ -190,7 +189,7 @@ fn is_plain(asked: Asked) -> bool {
     if WITHOUT_OPENAT2.load(Ordering::Relaxed) {
         return false;
     }
-    // `struct open_how`: flags, mode, resolve.
+    // Fields of `struct open_how`: flags, mode, resolve.
     let how = [(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64, 0, NO_LINKS];
     // SAFETY: passes the program's string, which the kernel has read before, and a local structure with its size.
     let number =

@@ -19,7 +19,6 @@ pub(crate) use turns::Mover;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
-    /// The tracer tracks the position.
     Followed = 0,
     /// Others move the position too (another process, a C stream); the tracer asks the kernel after each call.
     Shared = 1,
@@ -49,7 +48,7 @@ impl Placed {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// Adds the open flags `manner` of the call's file.
+    /// Adds `manner`, the open flags of the call's file, to the flags.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }
@@ -189,7 +188,7 @@ impl Description {
         }
     }
 
-    /// Returns the file of this description; `None` for [`nowhere`].
+    /// Returns the file of this description; `None` for [`nowhere`], the placeholder.
     #[inline(always)]
     pub(super) fn file(&self) -> Option<&'static File> {
         self.described().map(Used::file)

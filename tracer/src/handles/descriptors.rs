@@ -19,7 +19,6 @@ use crate::notes::Note;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Table entry of one descriptor number.
 struct Descriptor {
     /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: see [`unknown`]. Else: address of the description.
     state: AtomicPtr<Description>,
@@ -30,7 +29,7 @@ struct Descriptor {
 const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
 /// Bit that marks a state as unknown (not an address). The bits above hold the number of changes in progress ([`CHANGING`]) and a unique number.
 const UNKNOWN: usize = 2;
-/// Unit of the bit field that counts changes in progress, at most 255.
+/// Unit of the bit field in an unknown state that counts changes in progress, at most 255.
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
@@ -43,7 +42,7 @@ static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Number of entries that may be read without checking which descriptor table the calling thread has: all entries or 0 ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest descriptor number ever entered.
+/// Highest descriptor number ever entered in the table.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of times so far that a descriptor number ceased to refer to a file.
@@ -132,9 +131,7 @@ pub(super) fn reach(freely: bool) {
 
 /// Result of looking up a descriptor number in the table.
 pub(super) enum Known {
-    /// The descriptor is open on a recorded file, with this open file description.
     Recorded(&'static Description),
-    /// The descriptor is open on a file that is not recorded.
     NotRecorded,
     /// The descriptor is unknown: it has not been looked up in the kernel yet.
     Nothing,
@@ -142,7 +139,6 @@ pub(super) enum Known {
     Elsewhere,
 }
 
-/// Looks up the descriptor `number` in the table.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
     if number as usize >= REACH.load(Ordering::Relaxed) {
@@ -184,13 +180,12 @@ fn beyond(number: libc::c_int) -> Known {
     }
 }
 
-/// Returns the number of times so far that a descriptor number ceased to refer to a file.
 #[inline(always)]
 pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// True if `number` ceased to refer to its file after `seen` changes.
+/// True if `number` ceased to refer to its file after the first `seen` changes of all descriptors.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
@@ -323,7 +318,6 @@ fn taken(slot: Option<&'static Descriptor>) -> Taken {
 /// Change (close, dup2, ...) of a descriptor number in progress; one of the methods must be called to end the change.
 pub(crate) struct Taken {
     slot: Option<&'static Descriptor>,
-    /// States of the descriptor number before and during the change.
     states: [*mut Description; 2],
     file: Option<&'static File>,
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than 1 byte.
 const IS_DATA_SET: usize = 1;
 
-/// Recorded object to which an HDF5 identifier refers.
+/// Recorded file or data set to which an HDF5 identifier refers.
 #[derive(Clone, Copy)]
 pub(crate) enum Hdf5Object {
     File(&'static File),
@@ -53,7 +53,6 @@ impl Hdf5Id {
         })
     }
 
-    /// Caches `object` under this identifier.
     pub(crate) fn remember(self, object: Hdf5Object) {
         self.forget();
         let address = match object {
@@ -67,14 +66,13 @@ impl Hdf5Id {
         }
     }
 
-    /// Removes this identifier from the cache.
     pub(crate) fn forget(self) {
         let key = self.key();
         OBJECTS.all(key).filter(|entry| entry.hold(key)).for_each(|entry| OBJECTS.remove(entry));
     }
 }
 
-/// Removes all identifiers from the cache, since HDF5 may reuse them.
+/// Removes all identifiers from the cache, because HDF5 may reuse them.
 pub(crate) fn forget_all() {
     OBJECTS.live().filter(|(key, entry)| entry.hold(*key)).for_each(|(_, entry)| OBJECTS.remove(entry));
 }

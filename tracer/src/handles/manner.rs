@@ -5,7 +5,7 @@ use libc::c_int;
 use trace_format::meta::stream_flags;
 use trace_format::segment::NO_OFFSET;
 
-/// RWF_NOAPPEND (Linux 6.9), missing in the libc crate.
+/// Value of RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
 const NO_APPEND: c_int = 0x20;
 
 /// Open flags recorded with a transfer: bits of [`stream_flags`].
@@ -15,7 +15,7 @@ pub(crate) struct Manner(u8);
 impl Manner {
     /// No special open flags: transfers go through the page cache and are complete once in the page cache.
     pub(crate) const PLAIN: Self = Self(0);
-    /// O_APPEND: writes go to the end of the file.
+    /// Flag O_APPEND: writes go to the end of the file.
     pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
     /// Flags that fcntl(2) can change on an open file (F_SETFL).
     pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
@@ -57,7 +57,7 @@ impl Manner {
         if self.appends() { NO_OFFSET } else { reported.max(NO_OFFSET) }
     }
 
-    /// Adds the pwritev2(2) flags of one write.
+    /// Applies the pwritev2(2) flags of one write.
     const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
@@ -66,7 +66,6 @@ impl Manner {
         Self(bits)
     }
 
-    /// Returns the open flags as bits of [`stream_flags`].
     #[inline(always)]
     pub(crate) const fn bits(self) -> u8 {
         self.0
@@ -83,7 +82,7 @@ impl Manner {
         self.0 >> 5
     }
 
-    /// Decodes a number encoded by [`Self::small`].
+    /// Decodes the open flags from a number encoded by [`Self::small`].
     pub(crate) const fn of_small(small: u8) -> Self {
         Self::among(small << 5)
     }

@@ -19,9 +19,9 @@ unsafe impl Zeroed for Range {}
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Length of the mapped range, in bytes.
+    /// Length of the mapped range in bytes.
     pub(crate) length: usize,
-    /// Offset of the mapped range in the file, in bytes.
+    /// Offset of the mapped range in the file in bytes.
     pub(crate) offset: i64,
     pub(crate) file: &'static File,
 }
@@ -80,7 +80,6 @@ impl Found {
     }
 }
 
-/// Returns the page size in bytes.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no preconditions.
     (unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize).max(1)

@@ -10,7 +10,6 @@ use trace_format::meta::DatatypeRole;
 /// MPI file that the program has opened with MPI_File_open.
 pub(crate) type MpiFile = Entry<State>;
 
-/// State of an open MPI file.
 pub(crate) struct State {
     file: AtomicPtr<File>,
     details: AtomicPtr<MpiDetails>,
@@ -47,7 +46,6 @@ impl MpiFile {
         self.key().unwrap_or(0)
     }
 
-    /// Returns the recorded file of this handle.
     pub(crate) fn file(&self) -> &'static File {
         // SAFETY: set before the handle, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Acquire) }

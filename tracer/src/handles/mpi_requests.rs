@@ -38,7 +38,7 @@ pub(crate) struct Submitted {
 }
 
 static REQUESTS: FixedTable<Operation, 4096, WINDOW> = FixedTable::new();
-/// Number of table entries that are searched for a handle.
+/// Number of table entries that are searched for a request handle.
 const WINDOW: usize = 32;
 
 /// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete requests.
@@ -57,7 +57,6 @@ pub(crate) fn add(handle: usize, what: Submitted) -> bool {
 }
 
 impl MpiRequest {
-    /// Returns the operation's parameters, as given at its submission.
     pub(crate) fn submitted(&self) -> Submitted {
         // SAFETY: set by `add`, before any thread could hold the request.
         unsafe { self.submitted.get().assume_init() }

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(&out[..9], b"/the/name");
         assert_eq!(place.path([identity[0], identity[1], identity[2] + 1], now, &mut out), None);
         assert_eq!(place.path(identity, now, &mut [0; 9]), None);
-        // An entry that is being written is ignored.
+        // A look-up ignores an entry that is being written.
         place.turn.fetch_add(1, Ordering::Relaxed);
         assert_eq!(place.path(identity, now, &mut out), None);
         place.turn.fetch_add(1, Ordering::Relaxed);

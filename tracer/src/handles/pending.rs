@@ -28,12 +28,12 @@ impl Key {
 /// Asynchronous operation in progress, with the parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Target file, if already known.
+    /// Target file of the operation, if already known.
     pub(crate) to: Sent,
     pub(crate) op: &'static Op,
     /// File offset in bytes; -1 if the operation has none.
     pub(crate) offset: i64,
-    /// Flags with which the file was opened.
+    /// Flags with which the target file was opened.
     pub(crate) manner: Manner,
     /// Bytes requested; ignored if the completion reports the bytes transferred.
     pub(crate) length: u64,
@@ -52,7 +52,7 @@ impl Pending {
     }
 }
 
-/// Table entry of an operation in progress.
+/// Table entry of an asynchronous operation in progress.
 type Place = Entry<Stored>;
 
 /// Asynchronous operation, as stored in the table.

@@ -185,7 +185,6 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
 /// Properties of a file from fstat(2).
 pub(super) struct Stat {
     pub(super) identity: Identity,
-    /// Number of hard links.
     pub(super) links: u64,
     /// Time of the last inode change (ctime): [seconds, nanoseconds].
     pub(super) changed: [u64; 2],

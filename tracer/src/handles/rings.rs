@@ -7,10 +7,9 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// io_uring ring of the program.
 pub(crate) type Ring = Entry<State>;
 
-/// State of a ring.
+/// State of an io_uring ring.
 pub(crate) struct State {
     /// Unique ID of the ring, since names are reused; serves as owner of the ring's asynchronous operations.
     owner: AtomicUsize,
@@ -31,7 +30,7 @@ pub(crate) struct State {
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// Storage for data of module `hooks` about a ring that the tracer has mapped.
+/// Storage for data that module `hooks` keeps about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
 // SAFETY: a record can be found only once it is complete.
@@ -82,7 +81,6 @@ static MAPPINGS: Table<Mapped> = Table::new();
 /// Callback that returns the number of entries of a ring that the kernel accepted but the tracer never examined.
 static UNSEEN: OnceLock<fn(&Ring, &Mapped) -> u64> = OnceLock::new();
 
-/// Reserves address space for the records of mapped rings.
 pub(super) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
@@ -253,7 +251,6 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// Lock that serializes the tests, since all tests of the process share the table.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     fn atomic(word: &usize) -> &AtomicUsize {

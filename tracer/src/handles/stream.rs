@@ -26,7 +26,7 @@ pub(crate) struct StreamPosition {
     trust: AtomicU8,
     /// Position in bytes; -1 if unknown; [`NOT_LEFT`] if the stream has been moved since the last recorded call.
     at: AtomicI64,
-    /// Buffer pointers after the last call; valid unless `at` is [`NOT_LEFT`].
+    /// Buffer pointers after the last call; meaningless if `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 

@@ -29,7 +29,6 @@ impl Target {
         Self { description, number, seen }
     }
 
-    /// Makes a target whose file is unknown.
     pub(super) fn uncertain(number: libc::c_int) -> Self {
         Self { description: description::nowhere(), number, seen: NEVER }
     }
@@ -142,7 +141,7 @@ impl Used {
 #[derive(Clone, Copy)]
 pub(crate) enum Sent {
     To(&'static File),
-    /// The completion will identify the file.
+    /// File that only the completion will identify.
     Untold,
     /// The operation uses this file if the descriptor number still refers to the file when it is resolved.
     If(&'static File, Since),

@@ -25,7 +25,6 @@ const COLLECTIVE: c_int = 1;
 pub(crate) struct Shape {
     /// Type of selection (all, hyperslab, points, ...).
     pub(crate) selection: Selection,
-    /// Number of selected elements.
     pub(crate) elements: u64,
     /// Number of dimensions (rank in the HDF5 sense).
     pub(crate) rank: usize,
@@ -73,7 +72,6 @@ calls! {
 }
 
 impl Library {
-    /// True if the open object `id` is a data set.
     pub(crate) fn is_data_set(&self, id: Hid) -> bool {
         self.h5i_get_type(id) == TYPE_DATA_SET
     }

@@ -26,7 +26,7 @@ pub(super) fn generation() -> u8 {
 pub(super) struct Object {
     /// Handle of dlopen(3) to search the object and its dependencies; null for the program itself and for code outside any object.
     handle: *mut c_void,
-    /// HDF5 symbol versions with which the object was linked.
+    /// Versions of HDF5 symbols with which the object was linked.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 

@@ -33,7 +33,6 @@ macro_rules! functions {
             },
         )+];
 
-        /// Addresses of the HDF5 functions with which the program was linked.
         #[cfg(dxt_static)]
         static WORDS: &[&crate::real::Word] = &[$(known!(stringify!($name)),)+];
         const FUNCTIONS: usize = [$(Function::$name),+].len();
@@ -59,7 +58,6 @@ const MOST_LIBRARIES: usize = 255;
 /// Minimum HDF5 version (major, minor) that is recorded. Older versions have `int` identifiers; their calls are passed on unrecorded.
 const OLDEST: (c_uint, c_uint) = (1, 10);
 
-/// Copy of HDF5 loaded in the process.
 pub(crate) struct Library {
     addresses: [usize; FUNCTIONS],
     /// State of the version check: 0 if not checked yet, 1 if the version is recorded, 2 if the version is too old.

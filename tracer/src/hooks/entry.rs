@@ -26,7 +26,7 @@ static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_c
 #[cfg(not(miri))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-/// Constructor. glibc passes main's arguments to constructors (elf/dl-init.c).
+/// Runs as the library's constructor. glibc passes main's arguments to constructors (elf/dl-init.c).
 extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     if !STARTED.swap(true, Ordering::AcqRel) {
         start(argc, argv, environment);

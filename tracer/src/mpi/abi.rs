@@ -11,7 +11,6 @@ use crate::real::{object_range, variable};
 #[cfg(not(dxt_static))]
 use std::ffi::CStr;
 
-/// Constants of one MPI ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abi {
     /// Name of the ABI, as shown in the trace.
@@ -35,9 +34,8 @@ pub(crate) struct Abi {
     pub(crate) errors: ErrorClasses,
     pub(crate) request_null: Handle,
     pub(crate) seek_set: i32,
-    /// Value of the access mode `MPI_MODE_WRONLY`.
     pub(crate) write_only: i32,
-    /// Rule by which predefined datatypes are recognized from their handle.
+    /// Rule that recognizes predefined datatypes by their handle.
     pub(super) predefined: Predefined,
     /// Values of [`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`]; `None` if unknown.
     pub(super) orders: Option<[i32; 2]>,
@@ -69,7 +67,6 @@ const MPICH: Abi = Abi {
     combiners: Combiners::HistoricFrom(1),
 };
 
-/// Standard ABI of MPI 5.0.
 const STANDARD: Abi = Abi {
     family: "MPI ABI",
     comm_world: 0x101,
@@ -159,7 +156,6 @@ impl Abi {
         self.handle(info) == self.handle(self.info_null)
     }
 
-    /// Determines the ABI of the loaded MPI library.
     pub(crate) fn detect() -> Self {
         if is_standard() { STANDARD } else { open_mpi().unwrap_or(MPICH) }
     }

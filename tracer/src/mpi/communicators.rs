@@ -47,7 +47,6 @@ struct Place {
 /// Memory of the handle table, kept apart from memory that the program locks; empty in programs without MPI.
 static HANDLES: Area = Area::new();
 
-/// Returns all entries of the handle table; empty if it has no memory.
 #[inline(always)]
 fn table() -> &'static [Place] {
     let (start, count) = (HANDLES.start().cast::<Place>(), HANDLES.used() / size_of::<Place>());

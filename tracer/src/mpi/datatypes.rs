@@ -35,7 +35,7 @@ const HISTORIC: [Combiner; 20] = [
 /// Value of the first combiner in the standard ABI, which lists combiners in the order of the trace format.
 const STANDARD_FIRST: c_int = 101;
 
-/// Rule by which handles of predefined datatypes are recognized.
+/// Rule that recognizes predefined datatypes by their handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Predefined {
     /// MPICH: the two highest of the 32 bits of the handle are its kind. Pair types such as `MPI_FLOAT_INT` look like derived types and are queried.
@@ -51,7 +51,6 @@ pub(crate) enum Predefined {
 pub(crate) enum Combiners {
     /// Order shared by MPICH's and Open MPI's mpi.h; the first combiner has this number.
     HistoricFrom(c_int),
-    /// Order of the MPI 5.0 standard ABI.
     Standard,
 }
 

@@ -67,7 +67,6 @@ pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
 };
 
 impl Abi {
-    /// Returns the error class of the MPI error code `code`.
     pub(crate) fn class_of(&self, code: c_int) -> c_int {
         let mut class = code;
         if api().error_class(code, &raw mut class) == SUCCESS { class } else { code }

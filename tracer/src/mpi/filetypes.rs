@@ -38,7 +38,6 @@ impl Contents {
 }
 
 impl World {
-    /// Returns the description of a file view with these datatypes.
     pub(crate) fn viewed(&self, etype: Handle, filetype: Handle) -> Viewed {
         let [etype_bytes, bytes] = [etype, filetype].map(|datatype| size(datatype).unwrap_or(0));
         let extent = extent(filetype).unwrap_or(0);

@@ -57,7 +57,6 @@ pub(crate) fn active() -> Option<&'static World> {
     if ACTIVE.load(Ordering::Acquire) { WORLD.get() } else { None }
 }
 
-/// Returns the job key that rank 0 sent to all ranks, if any.
 pub(crate) fn job_key() -> Option<&'static str> {
     world().map(|world| world.key.as_str()).filter(|key| !key.is_empty())
 }

@@ -10,7 +10,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-// ELF note with the name `LINKED_NOTE`.
+// ELF note that marks a program with a linked-in tracer (`LINKED_NOTE`).
 std::arch::global_asm!(
     ".pushsection .note.dxt,\"a\",%note",
     ".p2align 2",
@@ -55,7 +55,6 @@ impl Slot {
     /// Does nothing: the linker has resolved the function already.
     pub(crate) fn find_ahead(&self) {}
 
-    /// Returns the address of the real function, like [`Self::address`].
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.0.address()
@@ -88,7 +87,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Refers to a table entry that is defined elsewhere.
+/// Refers to a table entry that another macro call defines.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
         // SAFETY: a word of this type made by the assembler; the linker has filled it in before any code runs.

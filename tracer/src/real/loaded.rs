@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Name prefixes of functions outside the C library.
+/// Prefixes of the names of wrapped functions that are not in the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
 /// Wrapped symbol, and the address of its next definition (the real function).
@@ -61,7 +61,7 @@ impl Slot {
 
 /// Returns the definition of `name` in the first loaded object that has one, except this library; null if no object has one.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
-    // dlopen(3) may access files.
+    // The search below calls dlopen(3), which may access files.
     if crate::sys::is_shut() {
         return std::ptr::null_mut();
     }
@@ -177,7 +177,6 @@ fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }
 
-/// Returns the path of the object that contains `address`.
 pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
     let name = object_info(address)?.dli_fname;
     // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while used.

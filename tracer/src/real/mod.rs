@@ -40,7 +40,6 @@ static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
 /// Another tracer, which records in this process instead of this one.
 pub(crate) struct Other {
     pub(crate) version: &'static [u8],
-    /// Path of the other tracer's library.
     pub(crate) path: &'static [u8],
 }
 
@@ -74,7 +73,6 @@ macro_rules! nothing {
 
 nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
 
-/// Sets errno to ENOSYS and returns the neutral value of type `T`.
 pub(crate) fn none<T: Nothing>() -> T {
     crate::errno::set(libc::ENOSYS);
     T::NOTHING
@@ -92,7 +90,6 @@ pub(crate) fn none<T: Nothing>() -> T {
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
-        /// Slots of all wrapped functions of this table.
         pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
 
         #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
@@ -110,7 +107,6 @@ macro_rules! hooks {
         $( type $type = $int; )+
         $crate::real::hooks! { $table, missing = $missing; $( $(#[$doc])* [$($name),+] $args -> $ret = |$real| $body; )+ }
 
-        /// Wrapped functions with 64-bit counts.
         pub(super) mod large {
             use super::*;
 

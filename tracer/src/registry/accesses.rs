@@ -80,7 +80,6 @@ impl<'a> Counting<'a> {
         self.sums.unaligned += u64::from(self.boundaries.are_missed_by(offset));
     }
 
-    /// Adds the counts to `by_layer`, the counts of a file.
     pub(crate) fn add_to(&self, by_layer: &mut ByLayer) {
         let into = if self.is_posix { &mut by_layer.posix } else { &mut by_layer.others };
         into.all += self.sums.all;

@@ -31,7 +31,6 @@ static USES: Table<Use> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<DataSet>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// HDF5 data set that the program has used.
 pub(crate) struct DataSet {
     pub(crate) file: &'static File,
     /// Path of the data set inside the HDF5 file; empty if unknown.
@@ -45,9 +44,7 @@ pub(crate) struct DataSet {
     /// Shape of the data set at its last open, as written to the spool's journal: [number of dimensions + 1 (0 if unknown), number of
     /// elements, end time in clock ticks of the call that first found this shape (0 if no open was seen)].
     opened: [AtomicU64; 3],
-    /// Streams of the data set, newest first.
     uses: AtomicPtr<Use>,
-    /// Next data set in the same hash bucket.
     next: *const DataSet,
 }
 
@@ -63,7 +60,6 @@ pub(crate) struct Use {
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
-    /// Next stream of the same data set.
     next: *const Use,
 }
 
@@ -79,7 +75,6 @@ pub(crate) struct Transfer {
     pub(crate) bytes: u64,
 }
 
-/// Reserves address space for `sets` HDF5 data sets.
 pub(super) fn prepare(sets: usize) {
     DATA_SETS.prepare(sets);
     USES.prepare(sets * 4);
@@ -106,7 +101,6 @@ pub(super) fn note_all() {
     USES.iter().for_each(Use::note);
 }
 
-/// Returns all data sets, in the order of first use.
 pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
@@ -223,7 +217,6 @@ impl DataSet {
         }
     }
 
-    /// Returns the data set's streams with their counts of selections.
     pub(crate) fn uses(&self) -> impl Iterator<Item = &'static Use> {
         let mut at = self.uses.load(Ordering::Acquire).cast_const();
         std::iter::from_fn(move || {

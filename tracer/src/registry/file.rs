@@ -1,4 +1,4 @@
-//! Table of files by canonical path.
+//! Table of the files that the program has used, by canonical path.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
@@ -26,7 +26,6 @@ static FILES: Table<File> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Reserves address space for the records of `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
     PATHS.prepare(files * 128 * names_per_file());
@@ -81,7 +80,6 @@ pub(super) fn bytes() -> u64 {
     FILES.len() as u64 * FILE_BYTES + PATHS.len() as u64 + layouts::bytes()
 }
 
-/// Returns all files, in the order of first use.
 pub(crate) fn files() -> impl Iterator<Item = &'static File> {
     FILES.iter()
 }
@@ -98,12 +96,10 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
     None
 }
 
-/// Returns the record of the file at `path`, if the file is known.
 pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
     find_by(path, path_hash(path))
 }
 
-/// Returns the record of the file at `path`, whose hash is `hash`, if the file is known.
 pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
@@ -178,7 +174,6 @@ pub(super) fn number(file: &File) -> u32 {
     FILES.index_of(file) as u32
 }
 
-/// Returns the file's definition for the trace, without the path.
 pub(crate) fn definition(file: &File) -> FileDef {
     let Identity { kind, device, inode, block_size } = file.identity.get();
     FileDef { hash: file.hash, path: None, kind, device, inode, block_size }

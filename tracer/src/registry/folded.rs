@@ -99,7 +99,6 @@ impl Folded {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
 
-    /// Returns the end of the last segment that was added.
     pub(super) fn previous(&self) -> Previous {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }

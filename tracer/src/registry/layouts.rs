@@ -26,7 +26,6 @@ const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
 /// Maximum size of an attribute value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032 bytes.
 const MOST_BYTES: usize = 65536;
 
-/// Reserves address space for `layouts` stripe layouts of `bytes` bytes in total.
 pub(super) fn prepare(layouts: usize, bytes: usize) {
     LAYOUTS.prepare(layouts);
     VALUES.prepare(bytes);

@@ -45,10 +45,9 @@ unsafe impl Record for Memory {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Alignment counts of all streams that have any.
+/// Alignment counts of all streams with counted buffers.
 static MEMORIES: Table<Memory> = Table::new();
 
-/// Reserves address space for the alignment counts of `streams` streams.
 pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }

@@ -79,7 +79,6 @@ pub(crate) fn prepare(files: usize) {
     views::prepare(files / 16);
 }
 
-/// Reserves the tables once, for tests that run concurrently.
 #[cfg(test)]
 pub(crate) fn prepare_for_tests() {
     static ONCE: std::sync::Once = std::sync::Once::new();

@@ -35,7 +35,6 @@ pub(crate) struct MpiDetails {
     datatypes: [[AtomicU64; KINDS]; ROLES],
     extents: [[AtomicU64; SIZE_BINS]; ROLES],
     view: Last,
-    /// Next file in the same hash bucket.
     next: *const MpiDetails,
 }
 

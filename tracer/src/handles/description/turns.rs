@@ -249,11 +249,11 @@ pub(crate) struct Mover {
     owner: u32,
     /// Value of [`Description::mover`] when the turn ends: 0, or the number of the interrupted owner with [`NESTED`].
     before: u32,
-    /// True if the kernel must be asked for the position.
+    /// True if the position must be taken from the kernel when the turn ends.
     asks: bool,
     /// True if no other thread can be in a call that moves the position. False if the turn was taken over or others take no turns.
     alone: bool,
-    /// True for a call of a signal handler that interrupted this thread's own turn.
+    /// True if a signal handler makes the call and interrupted this thread's own turn.
     is_inner: bool,
 }
 

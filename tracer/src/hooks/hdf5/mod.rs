@@ -80,7 +80,7 @@ macro_rules! hooks {
                 let $real = move || -> $ret { unsafe { function($($arg),*) } };
                 $body
             }
-            // Argument registers are saved around the call that notes the return address.
+            // Save the argument registers around the call that notes the return address.
             #[cfg(target_arch = "x86_64")]
             std::arch::naked_asm!(
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "sub rsp, 8",

@@ -21,7 +21,6 @@ use std::mem::MaybeUninit;
 /// each operation counts as having transferred the requested bytes.
 const OWN_STATUS_WORDS: usize = 1024;
 
-/// Array of requests passed by the program.
 #[derive(Clone, Copy)]
 struct Requests {
     list: *const c_void,
@@ -116,7 +115,6 @@ fn watching(
     result
 }
 
-/// Array of statuses that a call has filled in.
 struct Rows {
     statuses: Option<*mut c_void>,
     count: usize,

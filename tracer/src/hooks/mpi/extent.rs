@@ -11,7 +11,7 @@ use trace_format::segment::NO_OFFSET;
 /// Source of the start offset of an MPI-IO transfer.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// Explicit offset in the view, in etypes.
+    /// Explicit offset in the file view, in etypes.
     Explicit(i64),
     /// Individual file pointer of the rank.
     Individual,
@@ -19,17 +19,17 @@ pub(super) enum Where {
     Shared,
 }
 
-/// Start offset of a transfer, if known before the call.
+/// Start offset of an MPI-IO transfer, if known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
-    /// Offset in the view, in etypes, or [`NO_OFFSET`].
+    /// Offset in the file view, in etypes, or [`NO_OFFSET`].
     pub(crate) in_view: i64,
     /// Offset in bytes from the start of the file, or [`NO_OFFSET`].
     pub(crate) in_file: i64,
 }
 
 impl Where {
-    /// Determines the start offset in the view and in the file.
+    /// Determines the start offset in the file view and in the file.
     pub(super) fn find(self, handle: Handle, file: &MpiFile) -> Begin {
         let in_view = match self {
             Self::Explicit(offset) => offset,

@@ -152,7 +152,7 @@ pub(super) fn on_file(
     result
 }
 
-/// Records that the program set a view on the file.
+/// Records the view that the program set on the file.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
         file.set_view(world.datatype(etype), world.datatype(filetype), world.viewed(etype, filetype));

@@ -70,7 +70,6 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
     }
 }
 
-/// Returns the part of `bytes` before the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
 }

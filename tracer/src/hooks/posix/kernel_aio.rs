@@ -24,7 +24,7 @@ use libc::{c_int, c_long, c_void, timespec};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Control block: `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
+/// Control block of an operation: `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
 #[repr(C)]
 pub(super) struct Control {
     data: u64,
@@ -324,7 +324,6 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
     wrapped(&|| thread.in_library(&call).into()) as c_int
 }
 
-/// Resolves libaio's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if KERNEL_AIO.first().is_some_and(|slot| !slot.address().is_null()) {
         KERNEL_AIO.iter().for_each(|slot| _ = slot.address());

@@ -66,7 +66,6 @@ fn opening_as(
     number
 }
 
-/// Records a failed open under the requested path.
 #[cold]
 fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     let errno = errno::save();

@@ -9,15 +9,13 @@ use std::mem::MaybeUninit;
 /// Result of probing memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// All of the probed memory is readable.
     Readable,
-    /// Some of the probed memory is not readable.
     Unreadable,
-    /// Unknown, since the kernel may not be asked.
+    /// Unknown: the kernel may not be asked.
     NotAsked,
 }
 
-/// Maximum number of pages per probe.
+/// Maximum number of pages per probe of memory.
 const MOST: usize = 32;
 /// Smallest page size, in bytes.
 const PAGE_BYTES: usize = 4096;

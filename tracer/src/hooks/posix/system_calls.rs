@@ -28,7 +28,6 @@ static SYSCALL: Slot = slot!("syscall");
 /// Address of the real syscall(2), once the constructor has resolved it.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Resolves the real syscall(2). Called by the library's constructor.
 pub(crate) fn prepare() {
     NEXT.store(SYSCALL.address(), Ordering::Relaxed);
 }

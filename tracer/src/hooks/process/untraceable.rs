@@ -31,7 +31,6 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// Returns the program's name, for messages.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             // SAFETY: null, or a path that the program is about to pass to the kernel and keeps meanwhile.
@@ -146,7 +145,6 @@ fn search_path() -> &'static [u8] {
     variables(current()).find_map(|variable| variable.to_bytes().strip_prefix(b"PATH=")).unwrap_or(USUAL_PATH)
 }
 
-/// Returns the current environment of the process.
 pub(super) fn current() -> Strings {
     // SAFETY: the C library's variable, read by value.
     unsafe { environ }
@@ -305,7 +303,6 @@ fn own_linker() -> Option<&'static CStr> {
     None
 }
 
-/// Returns device and inode of the file at `path`.
 fn identity(path: &CStr) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };

@@ -10,7 +10,6 @@ use crate::ops::{STDIO_READ, STDIO_WRITE};
 use crate::real::{hooks, none};
 use libc::{EOF, FILE, c_char, c_int, size_t, ssize_t};
 
-/// Size of a word of getw(3) and putw(3), in bytes.
 const WORD: u64 = size_of::<c_int>() as u64;
 
 fn length_of(string: *const c_char) -> u64 {
@@ -18,13 +17,11 @@ fn length_of(string: *const c_char) -> u64 {
     unsafe { libc::strlen(string) as u64 }
 }
 
-/// Runs and records `call`, which reads one byte.
 #[inline(always)]
 fn reading_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })
 }
 
-/// Runs and records `call`, which writes one byte.
 #[inline(always)]
 fn writing_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_WRITE, call, |&byte| if byte == EOF { Moved::AtLeast(0) } else { Moved::Bytes(1) })

@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static GLIBC: AtomicBool = AtomicBool::new(false);
 
-/// Determines if the C library is glibc. Called by the library's constructor.
 pub(crate) fn prepare() {
     GLIBC.store(!global!("gnu_get_libc_version").is_null(), Ordering::Relaxed);
 }
 
-/// Fields of glibc's `struct _IO_FILE`.
 #[repr(C)]
 struct Layout {
     flags: c_int,

@@ -13,7 +13,6 @@ use crate::real::hooks;
 use crate::record::Call;
 use libc::{FILE, c_char, c_int, c_void};
 
-/// `va_list`, as passed to a function.
 type List = *mut c_void;
 
 /// Runs and records `call`, which prints to `stream` and returns the number of bytes.

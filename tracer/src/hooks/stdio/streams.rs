@@ -54,7 +54,6 @@ impl Named {
     }
 }
 
-/// Records a failed attempt to open a stream on the object `named`.
 #[cold]
 fn opening_failed(timer: Call, named: Named) {
     let errno = errno::save();
@@ -126,7 +125,6 @@ fn appends(mode: *const c_char) -> bool {
     !mode.is_null() && unsafe { *mode } == b'a' as c_char
 }
 
-/// Runs and records `call`, which closes the stream.
 fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if stream.is_null() || !record::is_on() || !is_own_process() {
         return call();

@@ -13,7 +13,6 @@ use libc::FILE;
 
 /// Number of bytes that a stdio call has transferred, according to its result.
 pub(super) enum Moved {
-    /// Exactly this many bytes.
     Bytes(u64),
     /// At least this many bytes; the stream's position gives the number. More may have moved before the call failed or hit the end of file.
     AtLeast(u64),

@@ -10,11 +10,9 @@ use crate::ops::{Op, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
 use libc::{FILE, c_int, c_void, size_t, wchar_t};
 
-/// C type `wint_t`: a wide character, or WEOF.
 type Wide = u32;
-/// Result that means end of file or failure.
+/// Result of a wide character function that means end of file or failure.
 const WEOF: Wide = u32::MAX;
-/// `va_list`, as passed to a function.
 type List = *mut c_void;
 
 /// Runs and records `call`, which transfers characters of a stream. `failed` returns true for a result that may stand for a partial transfer.

@@ -36,15 +36,12 @@ enum Asked {
     Data(&'static Op),
     /// Acts on a range of the file: offset and length in bytes; length 0 for the whole file.
     Range(&'static Op, i64, u64),
-    /// Opens a file.
     Open,
-    /// Closes a descriptor.
     Close,
     /// Changes the list of files registered with the ring.
     Registers,
-    /// Involves no file.
     Nothing,
-    /// Acts on files, but is not recorded.
+    /// Acts on files in a way that is not recorded.
     Unseen,
 }
 

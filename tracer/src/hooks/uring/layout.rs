@@ -131,7 +131,7 @@ const _: () = {
     assert!(std::mem::offset_of!(LibraryRing, flags) == 192);
 };
 
-/// Addresses of a ring's submission and completion queue.
+/// Addresses and sizes of a ring's submission and completion queue.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Queues {

@@ -12,7 +12,6 @@ use crate::{clock, errno};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Resolves liburing's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if LIBURING.first().is_some_and(|slot| !slot.address().is_null()) {
         LIBURING.iter().for_each(|slot| _ = slot.address());

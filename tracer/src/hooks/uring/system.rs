@@ -21,7 +21,6 @@ const ONE_MAPPING: u32 = 1 << 0;
 /// Flag IORING_ENTER_REGISTERED_RING: the descriptor is an index into the thread's registered rings.
 const REGISTERED_RING: c_uint = 1 << 4;
 
-/// The tracer's own read-only mapping of a ring.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Mapping {
